@@ -1,5 +1,5 @@
-//! What is said beside a command's results: on standard error, a line at a time, with nothing in it that a
-//! terminal obeys.
+//! Messages of a command beside its results: on standard error, a line at a time, without characters that a terminal
+//! would obey.
 
 use std::io::{self, Write as _};
 

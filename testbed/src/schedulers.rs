@@ -1,9 +1,9 @@
-//! What a crate needs that adds a scheduler to this program, as `examples/linked` does: the type that
-//! is a [`Policy`], and [`link`] before [`cli::main`](crate::cli::main).
+//! Parts for a crate that adds a scheduler to this program, as `examples/linked` does: the crate needs a type that is a
+//! [`Policy`], and calls [`link`] before [`cli::main`](crate::cli::main).
 //!
-//! Such a scheduler has its name in experiments (`scheduler.linked`) and after `--scheduler`. Its
-//! answers go into the log as those of a program do, so that a `dormouse` without it can replay,
-//! check and explain its runs.
+//! Such a scheduler has its name in experiments (`scheduler.linked`) and after `--scheduler`. Its answers are written
+//! to the log like those of a scheduler program, so that a `dormouse` without it can replay, check and explain its
+//! runs.
 
 pub use dormouse_cloud::{Catalogue, InstanceType, Market};
 pub use dormouse_model::{Bag, Decision, Job, Notice, PromotionMethod, StartReason};

@@ -1,4 +1,4 @@
-//! `dormouse-task`: see [`dormouse_tasks::cli`].
+//! Entry point of the program `dormouse-task`; its commands are in [`dormouse_tasks::cli`].
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! What two VMs on one processor of this host cost and gain each other, as files and for people: the
-//! figures of [`dormouse_host::two_tier`], as `dormouse reproduce measy/two-tier` leaves them.
+//! Results of measuring two VMs that share one processor of this host, as files and for people: the figures of
+//! [`dormouse_host::two_tier`], written by `dormouse reproduce measy/two-tier`.
 
 use std::path::Path;
 
@@ -39,7 +39,8 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// A table of figures; the number of samples stands with the mean in files, and in a column of its own for people.
+/// A table of figures; files give the number of samples together with the mean, the text for people in a column of its
+/// own.
 fn figures<'a>(
     rows: impl IntoIterator<Item = &'a PaperComparison>,
     is_for_people: bool,
@@ -68,7 +69,7 @@ pub(crate) fn table(measured: &TwoTierResults, terminal: Terminal) -> String {
     format!("{table}\n  {}", quiet(measured))
 }
 
-/// A sentence on how quiet the host was.
+/// A sentence on how much other programs on the host disturbed the measurement.
 fn quiet(measured: &TwoTierResults) -> String {
     let remark = if measured.elsewhere() > DISTURBED {
         ": too much to trust these figures; measure again on a quiet host"
@@ -187,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Two pairs of each case at 50 %, the utilisation .88 and .9 of one process.
+    /// Results for tests: two measurements of each case at 50 % usage, with rates computed from 0.88 and 0.9.
     fn measured() -> TwoTierResults {
         let pair = |case: ProcessCase, seed, x: f64| Measurement {
             case,

@@ -11,7 +11,7 @@ use super::files;
 use super::sections::{AvailabilityPart, AvailabilitySection};
 use super::zones;
 
-/// Numbers of available VMs as written, and the place in them where a run begins.
+/// Numbers of available VMs as written, and the time in this record at which a run begins.
 struct WrittenNumbers {
     of: SpotAvailability,
     /// Date of the first number in seconds since 1970; `None` if times are not dates.
@@ -19,8 +19,9 @@ struct WrittenNumbers {
     start: Span,
 }
 
-/// Resolves the sections, by type. Records with dates share one calendar: they begin at the date of
-/// the run's prices if these have one, else where the last of them does.
+/// Resolves the sections of `[cloud.availability]` into numbers of available VMs, by instance type.
+/// Records with dates share one calendar: they begin at the date of the run's prices if the prices
+/// have one, else at the beginning of the record that begins last.
 pub(super) fn check(
     sections: &BTreeMap<TypeName, AvailabilitySection>,
     cloud: &Node,
@@ -76,7 +77,7 @@ pub(super) fn check(
 pub(super) enum PricesBegin {
     /// The prices have no dates, or there are no prices.
     Undated,
-    /// The seed draws the date.
+    /// The date is drawn with the run's random seed.
     Drawn,
     /// The date in seconds since 1970.
     At(i64),

@@ -39,7 +39,7 @@ impl BatchSetup {
         }
     }
 
-    /// The scheduler program, if there is one.
+    /// The program that schedules the jobs; `None` if a built-in scheduler does.
     pub(crate) fn program(&self) -> Option<ProgramConfig> {
         let scheduler = Some(&self.scheduler).filter(|it| it.name == Algorithm::Program)?;
         scheduler.own.read().ok()

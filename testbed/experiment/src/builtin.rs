@@ -66,7 +66,7 @@ impl BuiltinPart {
         (about.trim_start_matches(['#', ' ']), body)
     }
 
-    /// Whether the text has interruptions of its own.
+    /// Whether the experiment's text has interruptions of its own.
     fn body_has_scenario(self) -> bool {
         self.text.contains("[[interruption]]")
     }
@@ -103,7 +103,8 @@ impl BuiltinExperiment {
         Self::all().find(|builtin| builtin.name() == name)
     }
 
-    /// Name: the workload's, with the scenario's if it has one.
+    /// Name of the experiment: the workload's name, followed by the scenario's name if there is a
+    /// scenario.
     pub fn name(&self) -> String {
         match self.scenario {
             None => self.workload.name.to_owned(),

@@ -20,7 +20,8 @@ impl Experiment {
         Calendar { began, ..of_log }
     }
 
-    /// Date at which the experiment's price records begin, if all that have dates share one.
+    /// Date at which the experiment's price records begin, if all records with dates begin at the
+    /// same date.
     fn prices_begin(&self) -> Option<i64> {
         self.price_files.iter().find_map(|file| {
             let drawn = self.drawn_prices.recorded.get(&file.kind);
@@ -44,8 +45,8 @@ mod tests {
     /// 2024-09-22 09:09:07, in seconds since 1970.
     const FIRST: i64 = 1_726_996_147;
 
-    /// The date at which a run begins of a bag on a type with these prices, and of the jobs of a log with
-    /// this header.
+    /// Date at which a run begins, in seconds since 1970, with a bag on a type with the prices
+    /// `prices` and with jobs from a log with the header line `header`; `None` if no date is known.
     fn began(prices: &str, header: &str, seed: u64) -> Option<i64> {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();

@@ -10,8 +10,8 @@ use super::{files, zones};
 /// Default price of a surplus vCPU-hour in dollars: that of most of EC2's types.
 const SURPLUS_USD: f64 = 0.05;
 
-/// Types of the built-in catalogue with this name, or of the file; empty after an error, which is
-/// added to `found`.
+/// The instance types of the built-in catalogue or the catalogue file with this name; empty after
+/// an error, which is added to `found`.
 pub(super) fn named(
     name: &str,
     node: &Node,
@@ -36,7 +36,7 @@ pub(super) fn named(
     file.types
 }
 
-/// Removes all types but those named; keeps all if none is named.
+/// Removes all types except those in `names`; keeps all if `names` is empty.
 pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &mut Mistakes) {
     let meant: Vec<_> = names.iter().flat_map(|name| zones::each(name, types)).collect();
     let is_none =

@@ -15,8 +15,8 @@ use super::sections::{CheckpointSection, Policy};
 /// Default overhead: ten per cent of a task's run time (the Burst-HADS paper).
 const OVERHEAD: Ppm = Ppm::new(100_000);
 
-/// Time before the end of an hour at which ACC ends an instance, and interval of ADAPT's decisions:
-/// their paper gives neither.
+/// Time before the end of an hour at which ACC ends an instance, and interval of ADAPT's decisions;
+/// the paper on ACC and ADAPT gives neither.
 const LOOK: Span = Span::from_secs(60);
 const EVERY: Span = Span::from_secs(600);
 const HOUR: Span = Span::from_secs(3_600);
@@ -24,18 +24,18 @@ const HOUR: Span = Span::from_secs(3_600);
 const AHEAD: Span = Span::from_micros(1);
 /// Longest time step of the dynamic program, if a bag's checkpoints don't take less.
 const STEP: Span = Span::from_secs(60);
-/// Number of steps in the shortest checkpoint, and greatest number in the longest task.
+/// Number of time steps in the shortest checkpoint.
 const STEPS_OF_A_CHECKPOINT: u64 = 4;
 const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 
 /// Other parts of the experiment on which checkpoints depend.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CheckpointContext<'a> {
-    /// How spot VMs are taken away; `None` after an error in that part.
+    /// Models of the interruptions of spot VMs; `None` after an error in their sections.
     pub(crate) interruptions: Option<&'a [InterruptionModel]>,
-    /// Notice that a VM gets before its end.
+    /// Time from the notice of a VM's end to this end.
     pub(crate) notice: Span,
-    /// Time to continue on another VM.
+    /// Time that a task needs to continue on another VM after an interruption.
     pub(crate) restart: Span,
     /// The bag that is checkpointed, if it is known.
     pub(crate) bag: Option<&'a Bag>,
@@ -43,7 +43,7 @@ pub(crate) struct CheckpointContext<'a> {
     pub(crate) fleet: &'a [Fleet],
 }
 
-/// Resolves `section`, which stands at `node`.
+/// Resolves the section `[checkpoint]`, which stands at `node` of the document.
 pub(crate) fn check(
     section: CheckpointSection,
     node: &Node,
@@ -162,8 +162,8 @@ fn check_plannable(
     None
 }
 
-/// Resolves the checkpoints of parallel jobs; `None`: they take none. Their machine is never preempted, so there is no
-/// key `on`, and the cost of their memory is not given.
+/// Resolves the checkpoints of parallel jobs; `None`: the jobs take no checkpoints. Their machine
+/// is never preempted, so there is no key `on`, and the cost of their memory is not given.
 pub(crate) fn check_of_jobs(
     section: CheckpointSection,
     node: &Node,

@@ -44,8 +44,8 @@ impl ResolvedCloud {
     }
 }
 
-/// Resolves `section`, which stands at `node`. `imported` types, if any, replace a built-in
-/// catalogue.
+/// Resolves the section `[cloud]`, which stands at `node` of the document. `imported` types, if
+/// any, replace a built-in catalogue.
 pub(crate) fn check(
     section: CloudSection,
     node: &Node,
@@ -114,7 +114,7 @@ pub(crate) fn check(
     })
 }
 
-/// Recommendations to replace spot VMs, from whichever key is given.
+/// Recommendations to replace spot VMs, from whichever of the section's two keys for them is given.
 pub(crate) fn rebalancing_of(
     section: &CloudSection,
     node: &Node,
@@ -124,7 +124,8 @@ pub(crate) fn rebalancing_of(
     resolve_rebalancing(section, node, found).unwrap_or_else(exactly)
 }
 
-/// Recommendations to replace spot VMs, from the table, if it is given.
+/// Recommendations to replace spot VMs, from the table `rebalance`; `None` without this table, or
+/// after an error.
 fn resolve_rebalancing(
     section: &CloudSection,
     node: &Node,
@@ -162,7 +163,8 @@ fn resolve_rebalancing(
     Some(RebalanceRule { lead, missed, false_every })
 }
 
-/// Spot types of the experiment with this text, as far as it is right; `None` if it names no types.
+/// Spot types of the experiment with this text, as far as the text has no mistakes; `None` if it
+/// names no types.
 pub fn spot_types(text: &str) -> Option<Vec<String>> {
     let root = from_toml("experiment", text).ok()?;
     let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
@@ -263,7 +265,7 @@ pub(super) fn burstable_of(section: BurstableSection) -> BurstableTerms {
     }
 }
 
-/// Checks a placement rule that is put together from parts.
+/// Checks a placement rule that is combined from several parts.
 fn check_placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
     let at = |key: &str| node.place_of(&format!("placement.{key}"));
     if !rule.filters.contains(&HostFilter::Vcpus) {

@@ -80,7 +80,7 @@ mod tests {
         of_text("counts.toml", BAG).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What is said of an experiment that was changed so.
+    /// The error for the test's experiment after `change` has made a count too large.
     fn said(change: impl FnOnce(&mut Experiment)) -> String {
         let mut changed = experiment();
         change(&mut changed);

@@ -10,18 +10,19 @@ use dormouse_units::Span;
 
 use super::Experiment;
 
-/// Events of a task without checkpoints: its VM comes and goes, it starts, and it finishes.
+/// Number of events of a task without checkpoints: its VM comes and goes, the task starts, and it
+/// finishes.
 const EVENTS_OF_A_TASK: u64 = 6;
 /// Size of an event in a log, in bytes; in `j60-sc2` it is 330.
 const BYTES_OF_AN_EVENT: u64 = 300;
-/// Size of an interruption that hits nothing: its time, and no more.
+/// Size in a log of an interruption that hits no VM, in bytes.
 const BYTES_OF_AN_INTERRUPTION: u64 = 150;
 /// Greatest number of events of a run: a log of more would have tens of gigabytes.
 const MOST_EVENTS: u64 = 100_000_000;
-/// Schemes that look at a VM's hours do so once per hour.
+/// Interval of checkpoints in the schemes that follow the hours of a VM.
 const HOUR: Span = Span::from_secs(3_600);
 
-/// Size that a run has at least, if some VM is interrupted while its longest task runs.
+/// Least size of a run, if some VM is interrupted while the run's longest task runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunExtent {
     /// Number of events.
@@ -31,9 +32,9 @@ pub struct RunExtent {
 }
 
 impl Experiment {
-    /// The size of the run by what is known before: the tasks of its bag with their checkpoints, and
-    /// the interruptions of each of their targets while its longest task runs, whether they hit
-    /// anything or not. Parallel jobs and requests are counted when they come.
+    /// The size of the run as far as it is known beforehand: the tasks of its bag with their
+    /// checkpoints, and the interruptions of each target while the longest task runs, whether or
+    /// not they hit a VM. Parallel jobs and requests are counted only when they arrive.
     #[must_use]
     pub fn extent(&self) -> RunExtent {
         let setup = &self.setup;

@@ -10,7 +10,7 @@ use dormouse_workload::{JobSource, RequestSource};
 use super::Experiment;
 
 impl Experiment {
-    /// Files that the run reads as it goes.
+    /// Files that are read during the run, not before it.
     pub fn streamed(&self) -> impl Iterator<Item = &Path> {
         let log = match self.jobs.as_ref().map(|jobs| &jobs.workload.source) {
             Some(JobSource::Swf { log, .. }) => Some(log),
@@ -36,7 +36,7 @@ pub(crate) fn json(path: &Path) -> Result<Node, InputError> {
     from_json(&path.display().to_string(), &read_text(path)?)
 }
 
-/// Reads a file, which may be packed, with `read`.
+/// Reads a file, compressed or not, by the function `read`.
 pub fn read_file<T>(
     path: &Path,
     read: impl FnOnce(Source) -> Result<T, FileFlaw>,

@@ -26,8 +26,8 @@ struct Interruptions {
     interruption: Vec<InterruptionSection>,
 }
 
-/// The law of lifetimes in `model`: keys of an `[[interruption]]`, or a file with one. Lines left
-/// out of a file of lifetimes that it names are noted.
+/// The law of lifetimes that `model` describes: keys of an `[[interruption]]`, or the path of a
+/// file with one. Lines that were left out of a file of recorded lifetimes are reported in `notes`.
 pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError> {
     let root = if model.contains('=') {
         from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
@@ -56,9 +56,9 @@ pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError
     found.or(law)
 }
 
-/// Resolves `section`, which stands at `node`, in an experiment with this deadline that launches
-/// fewer than `most_vms` VMs. `begins` is the date of its prices in seconds since 1970, if they
-/// have one.
+/// Resolves an `[[interruption]]` section, which stands at `node`, in an experiment with this
+/// deadline that launches fewer than `most_vms` VMs. `begins` is the date at which the experiment's
+/// prices begin, in seconds since 1970, if the prices have dates.
 pub(crate) fn check(
     section: &InterruptionSection,
     node: &Node,
@@ -199,8 +199,8 @@ fn resolve_replay(
     Some(InterruptionModel::Replay { kind: kind.clone(), lives })
 }
 
-/// VMs of a file, read with this `lifetime`, `unit` and `end` if given. Lines left out, and how
-/// columns were understood, are noted.
+/// Lifetimes of the VMs in a file, read with this `lifetime`, `unit` and `end` if given. Lines that
+/// were left out, and the detected columns, are reported in notes.
 fn recorded_lives(
     file: &str,
     [lifetime, unit, end]: [&Option<String>; 3],

@@ -130,7 +130,7 @@ fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut M
     }
 }
 
-/// Number of processors of a log's machine, from its header.
+/// Number of processors of the machine whose log this is, from the log's header.
 fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
     let trace = Trace::from_file(log, File::open(log), None, rules).map_err(|error| match error {
         SwfError::NoMachine { path } => {

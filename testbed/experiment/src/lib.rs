@@ -1,4 +1,4 @@
-//! Experiment files: TOML in, a resolved [`Experiment`] or one clear error out.
+//! Reads experiment files (TOML) and returns a resolved [`Experiment`], or one clear error.
 
 mod availability;
 mod batch;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate_time::CertificateTime;
 
-/// The part of a run's CPU time that its spot checks may take, unless it says another.
+/// Default limit of the part of a run's CPU time that spot checks of answers may take.
 const SPOT_CHECKS: Ppm = Ppm::new(30_000);
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -79,7 +79,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Errors that a faithful run may have.
+    /// Largest errors with which a live run still counts as faithful.
     pub const fn allowed(&self) -> AllowedErrors {
         let Self { worst_error, mean_error, speedup, .. } = *self;
         AllowedErrors { worst_error, mean_error, speedup }

@@ -37,7 +37,7 @@ pub struct ExperimentSource<'a> {
     pub experiment: Option<&'a str>,
     /// Overrides in order.
     pub overrides: Vec<Override>,
-    /// File with a plan to run: ours or one of the artifact's.
+    /// File with a plan to run, in the format of Dormouse or of the Burst-HADS artifact.
     pub plan: Option<&'a Path>,
     /// Whether the overrides contain a workload: the experiment's own workload is then dropped.
     pub replaces_workload: bool,
@@ -54,13 +54,13 @@ pub struct LoadedExperiment {
     pub experiment: Experiment,
     /// Source of the experiment's speed-up.
     pub speedup: SpeedupSaid,
-    /// Oddities of the files that it names, which were corrected.
+    /// Corrected oddities of the files that the experiment names.
     pub notes: Vec<String>,
-    /// Contents of the input files of its tasks.
+    /// Contents of the input files of the experiment's tasks.
     pub sources: Sources,
     /// Emulated seconds for one second of a core, if run times of users' own programs were
-    /// measured: with a part of a core a live run goes at this part of it. `None` if none was
-    /// measured.
+    /// measured; a live run with a part of a core per vCPU has this part of the speed-up. `None` if
+    /// no run time was measured.
     pub pace: Option<Speedup>,
     scheduler: Place,
 }
@@ -75,7 +75,7 @@ impl LoadedExperiment {
         self.experiment.scheduler().map_err(|error| plan_error(&self.scheduler, &error))
     }
 
-    /// Scheduler of the bag, with the plan that it begins with, if it makes one.
+    /// Scheduler of the bag, with the plan that it begins with, if the scheduler makes one.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
 ///
 /// # Errors
 ///
-/// All of its mistakes.
+/// All mistakes of the experiment.
 pub fn open(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputError> {
     let mut root = root(source.experiment)?;
     if source.replaces_workload {
@@ -127,12 +127,12 @@ pub fn open(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
     of_document(root, source.plan)
 }
 
-/// Loads and checks the cloud of an experiment; the tasks, jobs and requests of the experiment are ignored, and may be
-/// missing.
+/// Loads and checks the cloud of an experiment; the tasks, jobs and requests of the experiment are
+/// ignored, and may be missing.
 ///
 /// # Errors
 ///
-/// All that is wrong with the rest.
+/// All mistakes in the rest of the experiment.
 pub fn open_cloud(
     experiment: &str,
     overrides: &[Override],
@@ -166,11 +166,11 @@ pub fn open_cloud(
     Ok(LoadedExperiment { experiment: loaded.experiment.behind_ec2(config), ..loaded })
 }
 
-/// The experiment in a text; `name` is used in messages.
+/// Parses the experiment in a text; `name` is used in messages.
 ///
 /// # Errors
 ///
-/// All of its mistakes.
+/// All mistakes of the experiment.
 pub fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
     Ok(of_document(from_toml(name, text)?, None)?.experiment)
 }
@@ -179,7 +179,7 @@ pub fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
 ///
 /// # Errors
 ///
-/// All of its mistakes, or it has no bag of tasks.
+/// All mistakes of the experiment, or that the experiment has no bag of tasks.
 pub fn load(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputError> {
     let loaded = open(source)?;
     if loaded.experiment.scheduler.is_some() {
@@ -190,7 +190,8 @@ pub fn load(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
     Err(InputError::new(&Place::whole(source.experiment.unwrap_or("experiment")), what, remedy))
 }
 
-/// Checks each key separately, then resolves each section that is right so far.
+/// Loads the experiment in a document: checks each key separately, then resolves each section that
+/// has no mistake so far.
 fn of_document(mut root: Node, plan: Option<&Path>) -> Result<LoadedExperiment, InputError> {
     let mut found = Mistakes::default();
     tenants::complete(&mut root);
@@ -431,7 +432,8 @@ fn resolve_bag(
     })
 }
 
-/// Reason why tasks can't come later, and the remedy.
+/// Reason why tasks can't be submitted after the beginning of a run under this scheduler or plan,
+/// and the remedy.
 fn takes_all_at_once(name: BagSchedulerName, is_planned: bool) -> (String, String) {
     if is_planned {
         let what = "a plan begins all tasks as it says, whenever they are submitted";
@@ -520,8 +522,8 @@ fn resolve_provider(
     })
 }
 
-/// Upper bound of the number of VMs that a bag's scheduler launches: those it may have at a time,
-/// and one more for each attempt of each task.
+/// Upper bound of the number of VMs that a bag's scheduler launches: the greatest number at a time,
+/// and one more for each attempt at each task.
 fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
     let at_once = types.values().map(|kind| kind.limits.spot.saturating_add(kind.limits.on_demand));
     let at_once = at_once.fold(0_u32, u32::saturating_add);
@@ -529,7 +531,8 @@ fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
     at_once.saturating_add(tasks.saturating_mul(scheduler.max_failures.saturating_add(1)))
 }
 
-/// Sets the number of workers to that of the provider's hosts: live, each host is a worker.
+/// Sets the number of workers to the number of the provider's hosts: in a live run each worker acts
+/// as one host.
 fn a_worker_each(root: &Node, live: &mut Live, hosts: &[ResourceVector], found: &mut Mistakes) {
     let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
     match root.get("live").and_then(|live| live.get("workers")) {
@@ -544,7 +547,7 @@ fn a_worker_each(root: &Node, live: &mut Live, hosts: &[ResourceVector], found: 
     }
 }
 
-/// Checks that the machine of parallel jobs beside a bag fits on its hosts.
+/// Checks that the machine of parallel jobs beside a bag fits on the provider's hosts.
 fn check_machine_beside_bag(
     root: &Node,
     jobs: &BatchSetup,
@@ -574,7 +577,7 @@ fn check_name(root: &Node, found: &mut Mistakes) {
     }
 }
 
-/// The experiment for `--job` alone.
+/// Text of the experiment that is used for `--job` without an experiment.
 const IMPORT: &str = "name = \"import\"\ndescription = \"an imported job\"\n[cloud]\n\
     catalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n";
 

@@ -64,7 +64,7 @@ pub(crate) fn apply(root: &mut Node, change: &Override) -> bool {
     true
 }
 
-/// The table with this path, if it is one.
+/// The table at this path; `None` if there is no table.
 fn table_at<'a>(root: &'a mut Node, path: &[&str]) -> Option<&'a mut BTreeMap<String, Node>> {
     let mut at = root;
     for key in path {
@@ -81,7 +81,7 @@ fn table_at<'a>(root: &'a mut Node, path: &[&str]) -> Option<&'a mut BTreeMap<St
 }
 
 /// For an experiment with requests alone, turns a setting of the scheduler's name into one of the
-/// placement rule. A named rule replaces one that is put together.
+/// placement rule. A named rule replaces a rule that is combined from several parts.
 pub(crate) fn placed_by<'a>(root: &mut Node, change: &'a Override) -> Cow<'a, Override> {
     const NAMES: [&str; 2] = ["scheduler.name", "policy.name"];
     let kind = root.get("workload").and_then(|workload| workload.text("kind"));

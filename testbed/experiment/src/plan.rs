@@ -1,4 +1,5 @@
-//! Plans to run: ours, or those stored with the Burst-HADS artifact; and their figures, to compare with the run.
+//! Plans to run, in the format of Dormouse or of the Burst-HADS artifact, and the plans' figures,
+//! to compare with the run.
 
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use dormouse_workload::artifact;
 
 use super::{Experiment, files};
 
-/// Reads a plan from a JSON file, and checks that it fits. Oddities are added to `notes`.
+/// Reads a plan from a JSON file, and checks that the plan fits the experiment. Oddities are added
+/// to `notes`.
 pub(crate) fn read(
     path: &Path,
     scheduler: &BagSchedulerConfig,
@@ -60,7 +62,8 @@ pub struct PlannedFigures {
 }
 
 impl PlannedFigures {
-    /// Whether all tasks are in the plan. Tasks of a workflow that follow others are not.
+    /// Whether all tasks are in the plan. Tasks that follow others in a workflow are never in the
+    /// plan.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.tasks == self.of

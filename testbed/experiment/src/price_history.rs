@@ -57,7 +57,7 @@ pub struct PriceSeries {
 ///
 /// # Errors
 ///
-/// The file can't be read, has no prices, or has several kinds of which none is picked.
+/// The file can't be read, has no prices, or has several series, of which none is selected.
 pub fn read_record(
     path: &Path,
     pick: &Pick,
@@ -79,7 +79,7 @@ fn without_prices(path: &Path) -> InputError {
     InputError::new(&file_place(path), "it has no prices", remedy)
 }
 
-/// All picked series of a file, one for each type, zone and product in it. Oddities are noted.
+/// All selected series of a file, one for each type, zone and product in it. Oddities are noted.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ pub fn price_series(
     }
 }
 
-/// All picked series of a file, like [`price_series`]; empty for a file without prices.
+/// All selected series of a file, like [`price_series`]; empty for a file without prices.
 ///
 /// # Errors
 ///
@@ -135,7 +135,7 @@ fn file_place(path: &Path) -> Place {
     Place::whole(&path.display().to_string())
 }
 
-/// Picked series by type, zone and product, each with its length; skipped lines are noted.
+/// Selected series by type, zone and product, each with its length; skipped lines are noted.
 fn picked_series(
     path: &Path,
     pick: &Pick,
@@ -154,15 +154,15 @@ fn picked_series(
     Ok(series.into_iter().filter_map(with_length).collect())
 }
 
-/// All series of a file, with notes on skipped lines.
+/// All series of a file, and notes on skipped lines.
 #[derive(Debug, Default)]
 struct WholeFile {
     series: Vec<(SeriesName, PriceRecord, Span)>,
     notes: Vec<String>,
 }
 
-/// Files that several types have their prices from. A file that is named again is read once more as
-/// a whole, and then not again.
+/// Price files that several types share. A file that is named a second time is read once more as a
+/// whole, and never again.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     named: BTreeSet<PathBuf>,
@@ -170,13 +170,13 @@ pub(crate) struct SharedFiles {
 }
 
 impl SharedFiles {
-    /// Prices of a type, like [`read_record`]. Unless another is picked, a file with several types
-    /// gives those of the type's own name, and one with several zones those of `zone`, if the type
-    /// stands for that in each zone.
+    /// Prices of a type, like [`read_record`]. Unless `pick` selects others, a file with several
+    /// types gives the prices of the type with the name `kind`, and a file with several zones the
+    /// prices of `zone`, if given.
     ///
     /// # Errors
     ///
-    /// As of [`read_record`].
+    /// The same errors as [`read_record`].
     pub(crate) fn record(
         &mut self,
         path: &Path,

@@ -56,8 +56,8 @@ impl Experiment {
         words.map(PathBuf::from).filter(|word| word.is_file()).collect()
     }
 
-    /// The experiment's run before its first event, with this scheduler of its bag; its programs
-    /// are started.
+    /// The experiment's run before its first event; `bag` is the scheduler of its bag. Scheduler
+    /// programs of the experiment are started.
     ///
     /// # Errors
     ///
@@ -70,7 +70,8 @@ impl Experiment {
         Ok(Run::of_tenants(self.whole_setup(), self.started(bag, how)?))
     }
 
-    /// Schedulers of the experiment's work, like [`Experiment::policies`]; its programs are started.
+    /// Schedulers of the experiment's work, like [`Experiment::policies`]; scheduler programs are
+    /// started.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! Recorded spot prices on one clock, from `[cloud.prices]`; those that differ from run to run; and the files of all.
+//! Recorded spot prices on one clock, from `[cloud.prices]`; drawn prices, which differ from run to
+//! run; and the files of both.
 //!
-//! Records with dates have the same calendar time at the same time of a run: the run begins where
-//! the last of them does, or `start` later; ADAPT knows the prices before that. Plain numbers of
-//! seconds count from the first row of each record.
+//! Records with dates have the same calendar time at the same time of a run: the run begins at the
+//! beginning of the last record, or `start` later; ADAPT knows the prices before the run. Plain
+//! numbers of seconds count from the first row of each record.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,15 +23,15 @@ use super::{Experiment, zones};
 pub(super) struct RecordedPrices {
     /// Prices that are the same in every run.
     pub(super) fixed: BTreeMap<TypeName, PriceTrace>,
-    /// Records in which each run begins elsewhere.
+    /// Price records in which the beginning of each run is drawn at random.
     pub(super) drawn: BTreeMap<TypeName, DrawnStart>,
-    /// Files of the prices.
+    /// Files that the prices were read from.
     pub(super) files: Vec<PriceFile>,
     /// Oddities of the files that were corrected, each with its path.
     pub(super) notes: Vec<String>,
 }
 
-/// A file that was read.
+/// A price file that was read.
 struct ReadPrices<'a> {
     kind: TypeName,
     place: Place,
@@ -103,8 +104,8 @@ pub(super) fn check(
     all
 }
 
-/// Reads a file of prices of a type. If the type stands for that in each zone, the prices of `zone`
-/// are read, or all, if the file has no zones.
+/// Reads the price file of an instance type. If `zone` is given, the prices of this zone are read,
+/// or all prices if the file has no zones.
 fn read<'a>(
     shared: &mut SharedFiles,
     (kind, zone): (&TypeName, Option<&str>),
@@ -134,7 +135,7 @@ fn read<'a>(
 ///
 /// # Errors
 ///
-/// There is no common time, or a run begins elsewhere in only some of them.
+/// There is no common time, or only some of the records have a drawn beginning.
 fn common_clock(files: &[ReadPrices<'_>]) -> Result<Option<RecordDates>, InputError> {
     let dated: Vec<(&ReadPrices<'_>, RecordDates)> =
         files.iter().filter_map(|file| Some((file, file.record.dates()?))).collect();
@@ -226,7 +227,7 @@ impl ReadPrices<'_> {
 ///
 /// # Errors
 ///
-/// There are none.
+/// There are no prices.
 fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, InputError> {
     let row = |(from, usd): &(String, f64)| {
         let from: Span = from.parse().ok()?;
@@ -248,13 +249,13 @@ pub struct DrawnPrices {
     /// Prices that are drawn from a model.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub generated: BTreeMap<TypeName, GeneratedPrices>,
-    /// Recorded prices, in which the beginning of the run is drawn.
+    /// Recorded prices in which the beginning of each run is drawn.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub recorded: BTreeMap<TypeName, DrawnStart>,
 }
 
 impl DrawnPrices {
-    /// Whether there are no prices.
+    /// Whether no type has drawn prices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.generated.is_empty() && self.recorded.is_empty()
@@ -280,10 +281,10 @@ pub struct PriceFile {
     /// The file as the experiment names it.
     pub file: String,
     /// Time from the beginning of the run to the last recorded price; if the beginning is drawn,
-    /// from the earliest one.
+    /// from the earliest possible beginning.
     pub lasts: Span,
-    /// Date of the beginning of the run in seconds since 1970; if it is drawn, the earliest. `None`
-    /// if the file has no dates.
+    /// Date of the beginning of the run in seconds since 1970; if the beginning is drawn, the
+    /// earliest possible date. `None` if the file has no dates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins: Option<i64>,
     /// One sentence for each oddity that was corrected.
@@ -292,7 +293,8 @@ pub struct PriceFile {
 }
 
 impl Experiment {
-    /// Time of the last recorded price of a file, by the run's clock: that price holds for ever.
+    /// Time of the last recorded price of a file, by the run's clock; the last price stays valid
+    /// for ever.
     #[must_use]
     pub fn prices_end(&self, file: &PriceFile) -> Time {
         let drawn = self.drawn_prices.recorded.get(&file.kind);
@@ -309,7 +311,7 @@ mod tests {
     use super::super::{Experiment, ExperimentSource, open};
     use super::*;
 
-    /// 20 hours of 1, 2, 3… cents from this hour of a day on.
+    /// Text of a price file: 20 hourly prices of 1, 2, 3… cents from the hour `first` of a day on.
     fn hours(first: u32, dated: bool) -> String {
         let row = |n: u32| {
             let (hour, price) = (first + n, n + 1);
@@ -352,7 +354,7 @@ mod tests {
         open(&source).map(|loaded| loaded.experiment).map_err(|error| error.to_string())
     }
 
-    /// What both cost at these hours of the run, cents.
+    /// Prices of both types at these hours of the run, in cents.
     fn cents(of: &Experiment, hours: [u64; 2]) -> [[u64; 2]; 2] {
         let prices = |kind: &str| {
             let trace = &of.setup.terms.prices[kind];

@@ -21,7 +21,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// They can't be read.
+    /// The requests can't be read.
     pub fn requests(&self) -> Result<Option<RequestStream>, WorkloadError> {
         let open = |source| {
             let (offer, seed) = (Some(offered_vms(&self.setup, &self.hosts)), self.setup.seed);
@@ -35,7 +35,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// VMs that may be requested of this provider.
+/// VMs that customers may request from this provider.
 fn offered_vms(setup: &Setup, hosts: &[ResourceVector]) -> Arc<Offer> {
     Arc::new(Offer::new(&setup.catalogue.types, hosts, &setup.terms.placement.placement_rule()))
 }
@@ -90,7 +90,7 @@ pub(crate) fn check(
     Some(source)
 }
 
-/// Keys on how to read a file of requests.
+/// Keys of a section of requests that define how a file of requests is read.
 const OF_FILES: [&str; 7] = [
     "columns",
     "types-map",

@@ -30,8 +30,8 @@ pub struct Experiment {
     pub name: String,
     /// One sentence about the experiment, for people.
     pub description: String,
-    /// Provider, bag, checkpoints, interruptions and seed. With parallel jobs alone it has no
-    /// tasks, and offers only their machine.
+    /// Provider, bag, checkpoints, interruptions and seed. In an experiment with parallel jobs
+    /// alone the setup has no tasks, and offers only their machine.
     pub setup: Setup,
     /// Scheduler of the bag with its parameters; `None` if there is no bag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,8 @@ pub struct Experiment {
     pub own_tasks: OwnTasks,
 }
 
-/// Scheduler of a bag, and the plan that it begins with; `None` if there is no bag, or no plan.
+/// Scheduler of a bag, and the plan that the scheduler begins with; `None` if there is no bag, or
+/// no plan.
 pub type Planned = (Option<Box<dyn Policy>>, Option<Plan>);
 
 /// Schedulers, each with its part of an experiment's work.
@@ -121,7 +122,8 @@ impl Experiment {
         dormouse_policies::build(config, catalogue, bag, checkpoint, *seed)
     }
 
-    /// Scheduler of the experiment's bag, and the plan that it begins with, if it makes one.
+    /// Scheduler of the experiment's bag, and the plan that the scheduler begins with, if there is
+    /// one.
     ///
     /// # Errors
     ///
@@ -137,8 +139,8 @@ impl Experiment {
         Ok((scheduler.transpose()?, plan))
     }
 
-    /// Name of the experiment's scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts; `ec2` where callers of
-    /// EC2's API decide.
+    /// Name of the experiment's scheduler: the bag's scheduler, else the jobs' scheduler, else the
+    /// rule that places VMs on hosts; `ec2` if callers of EC2's API decide.
     pub fn scheduler_name(&self) -> String {
         if self.ec2.is_some() {
             return "ec2".to_owned();
@@ -152,16 +154,18 @@ impl Experiment {
         of_bag.or_else(of_jobs).unwrap_or_else(of_hosts)
     }
 
-    /// Scheduler of the experiment's parallel jobs with a model of their machine; `None` if it has none.
+    /// Scheduler of the experiment's parallel jobs with a model of their machine; `None` if the
+    /// experiment has no parallel jobs.
     pub fn simulation(&self) -> Option<JobSimulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
-    /// The experiment's parallel jobs in order of submission; `None` if it has none.
+    /// The experiment's parallel jobs in order of submission; `None` if the experiment has no
+    /// parallel jobs.
     ///
     /// # Errors
     ///
-    /// The log can't be read or has no load to scale, or the model can't make them.
+    /// The log can't be read or has no load to scale, or the model can't generate the jobs.
     pub fn submissions(&self) -> Result<Option<Jobs>, WorkloadError> {
         let open = |jobs: &BatchSetup| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
         self.jobs.as_deref().map(open).transpose()
@@ -205,7 +209,7 @@ impl Experiment {
         works.zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 
-    /// The experiment's run before its first event, with this scheduler of its bag.
+    /// The experiment's run before its first event; `bag` is the scheduler of its bag.
     pub fn run(&self, bag: Option<Box<dyn Policy>>) -> Run {
         Run::of_tenants(self.whole_setup(), self.policies(bag))
     }
@@ -232,7 +236,7 @@ impl Experiment {
         })
     }
 
-    /// The plan that the scheduler of its bag would begin with, if it makes one.
+    /// The plan that the scheduler of the experiment's bag would begin with, if there is one.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub struct SpotScenario {
 ///
 /// # Errors
 ///
-/// All mistakes in the parts that are read, or nothing happens to VMs in it.
+/// All mistakes in the parts that are read, or the scenario contains no event for a VM.
 pub fn read_scenario(name: &str) -> Result<SpotScenario, InputError> {
     let root = with_a_name(root(Some(name))?);
     let mut found = Mistakes::default();

@@ -12,8 +12,9 @@ use super::files;
 use super::sections::{ActSection, ScheduleSection};
 use super::zones;
 
-/// Resolves `section`, which stands at `node`, in an experiment that launches fewer than `most_vms`
-/// VMs. `prices_begin` is the date of its prices in seconds since 1970, if they have one.
+/// Resolves an `[[interruption]]` section with a schedule, which stands at `node`, in an experiment
+/// that launches fewer than `most_vms` VMs. `prices_begin` is the date at which the experiment's
+/// prices begin, in seconds since 1970, if the prices have dates.
 pub(super) fn check(
     section: &ScheduleSection,
     node: &Node,
@@ -79,7 +80,7 @@ fn of_file(
     acts
 }
 
-/// Targets that a target stands for: a type without a zone is that type in each zone.
+/// Targets that `target` means: a type without a zone means this type in each zone.
 fn targets_of(target: InterruptionTarget, types: Option<&Types>) -> Vec<InterruptionTarget> {
     match (target, types) {
         (InterruptionTarget::Type(kind), Some(types)) => {
@@ -122,7 +123,7 @@ fn resolve_act(
     acts
 }
 
-/// Whether the target of an act exists; else adds a mistake.
+/// Whether the target of a scheduled interruption exists; else adds a mistake.
 fn is_right(
     target: &InterruptionTarget,
     place: &Place,

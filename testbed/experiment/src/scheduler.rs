@@ -51,8 +51,8 @@ pub(crate) fn check(
     Some(config)
 }
 
-/// Sets the laws of lifetimes that a scheduler uses, if it uses any: those of its table at `node`,
-/// else those of the interruptions.
+/// Sets the laws of lifetimes that a scheduler uses: the laws in the scheduler's table at `node`,
+/// else those of the interruptions; does nothing for a scheduler without laws.
 pub(crate) fn laws(
     config: &mut BagSchedulerConfig,
     node: Option<&Node>,
@@ -75,8 +75,8 @@ pub(crate) fn laws(
     config.own.0.remove("lifetimes");
 }
 
-/// Parameters of a table: those of every bag scheduler, those of this one, and its preset's values
-/// for the parameters that are not given.
+/// Parses the parameters in a scheduler's table: those of every bag scheduler, those of this
+/// scheduler, and the preset's values for parameters that are not given.
 fn parse_config(name: BagSchedulerName, table: Value) -> Result<BagSchedulerConfig, String> {
     let Value::Object(mut given) = table else { return Err("it is not a table".to_owned()) };
     let preset = given.remove("preset");

@@ -39,7 +39,8 @@ be set on the command line: `--set scheduler.alpha=0.7`, `--set interruption.0.k
 mod tests {
     use super::*;
 
-    /// Written anew with `scripts/book --update`.
+    /// The generated reference equals the page in the source tree, which `scripts/book --update`
+    /// writes.
     #[test]
     fn the_page_in_the_tree_is_current() {
         let page = include_str!("../../../docs/reference/keys.md");

@@ -39,8 +39,8 @@ fn parse_measured(path: &Path, text: &str) -> Result<ProcessorSharing, InputErro
     found.or(sharing)
 }
 
-/// Resolves `section`, which stands at `node`: the paper's figures, or measured ones; each may be
-/// overridden.
+/// Resolves the section `[sharing]`, which stands at `node`: the paper's figures or measured ones,
+/// each of which the section can override.
 pub(crate) fn check(
     section: SharingSection,
     node: &Node,

@@ -71,8 +71,8 @@ pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
     }
 }
 
-/// Whether a scheduler decides nothing by run times; scheduler programs count as such, since only
-/// they know.
+/// Whether a scheduler makes its decisions without run times; always true for scheduler programs,
+/// because only a program knows whether it needs them.
 fn does_without(name: BagSchedulerName) -> bool {
     matches!(name, BagSchedulerName::Fifo | BagSchedulerName::Program)
 }

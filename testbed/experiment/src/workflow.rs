@@ -30,8 +30,8 @@ pub fn read_workflow(path: &Path) -> Result<Workflow, InputError> {
     Workflow::read(&path.display().to_string(), &text, &mut open)
 }
 
-/// Tasks of the `workflow` of a section, with defaults from the section. They run their commands if
-/// all of these can be run as they are, and the section has no `program`.
+/// Tasks of the `workflow` of a section, with defaults from the section. The tasks run the
+/// workflow's commands if all commands can be run unchanged and the section has no `program`.
 pub(crate) fn tasks(
     (section, file): (&BagSection, &str),
     node: &Node,
@@ -87,7 +87,7 @@ pub(crate) fn tasks(
     Some(WrittenTasks { tasks, own, sources })
 }
 
-/// A section of tasks, with the tasks that it became.
+/// A section of tasks, with the tasks of the bag that were made from the section.
 pub(crate) struct SectionTasks<'a> {
     /// The section that defines the tasks.
     pub(crate) of: &'a TaskSection,
@@ -149,7 +149,7 @@ pub(crate) fn place(section: &BagSection, node: &Node) -> Option<Place> {
     of_tasks.or_else(|| section.workflow.as_ref().map(|_| node.place_of("workflow").clone()))
 }
 
-/// Adds a mistake: a scheduler takes no tasks that follow others.
+/// Adds a mistake: this scheduler accepts no tasks that follow others.
 pub(crate) fn refused(name: BagSchedulerName, place: &Place, found: &mut Mistakes) {
     let all = BagSchedulerName::ALL.into_iter().filter(|name| name.takes_workflows());
     let others: Vec<&str> = all.map(BagSchedulerName::as_str).collect();

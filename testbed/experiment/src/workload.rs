@@ -20,7 +20,7 @@ use super::own::{
 use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
 use super::{workflow, zones};
 
-/// The paper's deadline for all its jobs.
+/// Default deadline of a bag: the one that the Burst-HADS paper has for all jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
 
 /// Run time of a task for which none is known, and memory of a task for which none is given.
@@ -47,8 +47,8 @@ pub(crate) struct WrittenBag {
     pub(crate) sources: Sources,
 }
 
-/// Resolves the bag of `section`, which stands at `node`, with run times on these types only;
-/// measured run times are converted for `live`.
+/// Resolves the bag in the section `[workload]`, which stands at `node`, with run times on these
+/// types only; measured run times are converted for `live`.
 pub(crate) fn check(
     section: &BagSection,
     node: &Node,
@@ -141,7 +141,8 @@ pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) ->
     noise
 }
 
-/// Programs of the tasks of a bag that is not listed.
+/// Users' own programs of a bag with `count` tasks that are not listed one by one, and the sources
+/// of the programs' inputs.
 fn programs_of(
     count: usize,
     program: &TaskSection,
@@ -298,7 +299,7 @@ fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// Run times of the tasks of a section that gives them.
+/// Run time of each task of a section on each type, from the section's keys for run times.
 fn runtime_by_type(
     task: &TaskSection,
     node: &Node,

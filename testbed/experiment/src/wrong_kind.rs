@@ -65,7 +65,8 @@ pub(crate) fn has(root: &Node, found: &mut Mistakes) -> bool {
     true
 }
 
-/// The table that names the scheduler, its key for the name, and the kind of work.
+/// The table that names the scheduler, the key of the name in this table, and the kind of work that
+/// the scheduler schedules; `None` with several tenants.
 fn scheduler_of(root: &Node) -> Option<(&Node, &'static str, SchedulerKind)> {
     if root.get("tenant").is_some() {
         return None;

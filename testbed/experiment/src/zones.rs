@@ -59,8 +59,8 @@ pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
     if of.is_empty() { vec![name.clone()] } else { of }
 }
 
-/// Types that a name in a table means: if it has no zone, those in each zone without an entry of
-/// its own among `names`.
+/// Types that a name in a table means: the type itself if the name has a zone; else the type in
+/// each zone without an entry of its own among `names`.
 pub(super) fn meant<T>(
     name: &TypeName,
     types: &Types,

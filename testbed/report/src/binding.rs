@@ -1,5 +1,6 @@
-//! Checks that a run's folder is what its run left: the log as it was sealed, the header as it was
-//! submitted, answers as they were checked, and every other file as the log produces it.
+//! Checks that the folder of a run is unchanged since the run: the log against its seal, the header
+//! against the submitted one, checked answers, and every other file against the log that it is made
+//! from.
 
 mod left_files;
 
@@ -312,7 +313,8 @@ fn check_arrivals(
     Ok(())
 }
 
-/// Makes every file of the run again from its log, and compares them.
+/// Makes every file of the run again from the run's log, and compares it with the file in the
+/// folder.
 fn check_rebuilt_files(
     folder: &Path,
     log: &RunLog,

@@ -1,4 +1,4 @@
-//! Writer of a virtual run while it goes: its log, and the tables of its jobs and requests.
+//! Writer of a virtual run's log, and of the tables of its jobs and requests, during the run.
 
 mod behind;
 
@@ -14,7 +14,7 @@ use crate::jobs::JobsError;
 use crate::output::{LogHeader, RunLogWriter};
 use crate::tables::{RunTables, WrittenTables};
 
-/// Writes the log and tables of a run while it goes. Call [`Self::see`] for each step, then
+/// Writes the log and tables of a run during the run. Call [`Self::see`] for each step, then
 /// [`Self::finish`].
 #[derive(Debug)]
 pub(crate) struct RunRecorder<'a> {

@@ -1,4 +1,4 @@
-//! Replay of a recorded run: its steps as recorded, or made again where they were left out; and its
+//! Replays a recorded run: its steps as recorded, or recomputed if they were left out, and its
 //! events through the engine and its schedulers.
 
 use std::io;
@@ -13,7 +13,7 @@ use crate::jobs::JobsError;
 use crate::output::{OutputError, RunLog};
 use crate::virtual_run::{model, play_out};
 
-/// Error of making a recorded run again.
+/// Error of repeating a recorded run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// No scheduler can be made from the run's header.
@@ -31,13 +31,13 @@ pub struct ReplayResult {
     pub steps: u64,
     /// Number of decisions in the replayed steps.
     pub decisions: u64,
-    /// Digest of the repeated decisions.
+    /// Digest of the decisions in the replayed steps.
     pub digest: String,
     /// First step that differs: as recorded, as replayed.
     pub difference: Option<Box<(Step, Step)>>,
 }
 
-/// Shows every step of a run to `see`.
+/// Calls `see` with every step of a run.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ use dormouse_workload::{Jobs, RequestStream};
 ///
 /// # Errors
 ///
-/// Its parallel jobs can't be read, or the system refuses.
+/// The run's parallel jobs can't be read, or the system refuses.
 pub fn virtual_results<'a>(
     header: &'a LogHeader,
     planned: Planned,
@@ -37,12 +37,12 @@ pub fn virtual_results<'a>(
     results_of(header, planned, folder, (log, Vec::new()), DecisionSource::New, &mut show)
 }
 
-/// Repeats a finished run with the recorded decisions of its scheduler programs; no program is started. The log is
-/// written anew into `folder`.
+/// Repeats a finished run with the recorded decisions of its scheduler programs; no program is
+/// started. The log is written anew into `folder`.
 ///
 /// # Errors
 ///
-/// As [`virtual_results`], or a step differs from the log.
+/// The same errors as [`virtual_results`], or a step differs from the log.
 pub fn remade_results<'a>(
     header: &'a LogHeader,
     planned: Planned,
@@ -58,7 +58,8 @@ pub fn remade_results<'a>(
     results_of(header, planned, folder, (begun, known), DecisionSource::Kept, &mut |_| {})
 }
 
-/// Results of a run whose VMs callers of the EC2 API request, from its steps: only its log says who called what.
+/// Results of a run whose VMs callers of the EC2 API request, from its steps: the calls are
+/// recorded only in the run's log.
 fn called_results<'a>(
     header: &'a LogHeader,
     folder: &Path,
@@ -73,7 +74,7 @@ fn called_results<'a>(
     Ok(RunResults { record: Some(record), log, ..RunResults::new(header) })
 }
 
-/// Where the decisions of scheduler programs come from when a run is played.
+/// Source of the decisions of scheduler programs in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DecisionSource {
     /// From the scheduler program, which is started.
@@ -82,12 +83,12 @@ enum DecisionSource {
     Kept,
 }
 
-/// Resumes the run whose log is in `folder` after it was interrupted: recomputes the steps of the log, and tells the
-/// scheduler programs about them.
+/// Resumes the run whose log is in `folder` after it was interrupted: recomputes the steps of the
+/// log, and tells the scheduler programs about them.
 ///
 /// # Errors
 ///
-/// As [`virtual_results`], or a step differs from the log.
+/// The same errors as [`virtual_results`], or a step differs from the log.
 pub fn resumed_results<'a>(
     header: &'a LogHeader,
     planned: Planned,

@@ -32,25 +32,25 @@ pub use self::outcome::RunResults;
 pub use self::requests::RequestsOutcome;
 use crate::output::{OutputError, StagedFolder};
 
-/// Files that are written while a run goes.
+/// Files that are written during a run.
 const RECORDED: [&str; 4] = ["jobs.csv", "allocations.csv", "schedule.swf", "requests.csv"];
 
 /// All presentations of a run.
 #[derive(Clone, Debug)]
 pub struct RunView {
-    /// Summary for programs.
+    /// Content of `summary.json`, for programs.
     pub summary: Value,
-    /// Summary for people, one line each.
+    /// Lines of the summary for people.
     pub lines: Vec<SummaryLine>,
     /// Chart of where and when everything ran.
     pub gantt: GanttChart,
     /// Page of the run.
     pub page: HtmlPage,
-    /// Plan of the bag's scheduler, if it plans.
+    /// Plan of the bag's scheduler, if the scheduler makes a plan.
     pub plan: Option<Value>,
     /// Tables that become files, by their file names without extension.
     pub tables: Vec<(&'static str, TypedTable)>,
-    /// BLAKE3 hash of each file that was written while the run went, by its name, if known.
+    /// BLAKE3 hash of each file that was written during the run, by file name, if known.
     pub hashes: BTreeMap<&'static str, String>,
 }
 
@@ -60,7 +60,7 @@ pub struct RunView {
 pub struct SummaryLine {
     /// Name of the value.
     pub name: &'static str,
-    /// Parts of the value.
+    /// Parts of the value, each with its tone.
     pub parts: Vec<(TextTone, String)>,
 }
 
@@ -75,7 +75,7 @@ impl SummaryLine {
         Self { name, parts: vec![(TextTone::verdict(is_good), value.into())] }
     }
 
-    /// Adds a part.
+    /// Adds a part with this tone to the value.
     fn and(mut self, tone: TextTone, part: impl Into<String>) -> Self {
         self.parts.push((tone, part.into()));
         self

@@ -1,4 +1,5 @@
-//! Tables of a run's parallel jobs and requests, written into its folder as steps come.
+//! Tables of a run's parallel jobs and requests, written into the run's folder as each step is
+//! recorded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,8 @@ pub(crate) struct WrittenTables<'a> {
 }
 
 impl<'a> RunTables<'a> {
-    /// Begins the tables in `folder`; `drawn` has no job yet.
+    /// Begins the tables in `folder`; `drawn`, still without jobs, will collect the jobs for the
+    /// chart.
     ///
     /// # Errors
     ///
@@ -70,7 +72,7 @@ impl<'a> RunTables<'a> {
         Ok(Self { header, folder: folder.to_owned(), files, record, jobs, requests })
     }
 
-    /// Whether the run has any of these tables.
+    /// Whether the run has at least one table of jobs or requests.
     pub(crate) const fn are_any(&self) -> bool {
         self.jobs.is_some() || self.requests.is_some()
     }
@@ -87,7 +89,7 @@ impl<'a> RunTables<'a> {
         }
     }
 
-    /// Writes what ended in a step.
+    /// Writes the jobs and requests that ended in a step.
     ///
     /// # Errors
     ///

@@ -101,7 +101,7 @@ pub fn live_results<'a>(
     Ok((results, facts))
 }
 
-/// The verdict on a bag.
+/// The verdict on the fidelity of a bag's live run.
 fn judge_bag(
     header: &LogHeader,
     record: &RunRecord,
@@ -116,7 +116,7 @@ fn judge_bag(
 }
 
 /// The measurements without the last refused launch, if the experiment defines the provider's
-/// hosts: then there is no room in virtual time either.
+/// hosts: then a virtual run refuses the launch as well.
 fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a, LiveFacts> {
     match experiment.hosts.is_empty() || facts.last_refusal.is_none() {
         true => Cow::Borrowed(facts),
@@ -174,7 +174,7 @@ impl JudgedJobs {
         self.promises.iter().map(|promise| (promise.job, promise.promised))
     }
 
-    /// Adds the verdict to the results of these submissions.
+    /// Adds the verdict on the jobs to their results; `submissions` are the jobs as submitted.
     fn outcome<'a>(
         self,
         header: &LogHeader,

@@ -26,7 +26,7 @@ const BOOT_S: u32 = 10;
 /// The speed-up at which a task takes about ten real seconds.
 const SPEEDUP_A_TASK: f64 = 12.0;
 
-/// Most tasks of a cell whose tasks are more than its vCPUs: further tasks would take long and tell little.
+/// Greatest number of tasks of a cell that has more tasks than vCPUs: more tasks would take long and tell little.
 const MOST_TASKS: u32 = 150;
 
 /// Parts of the experiment that all cells share. Its overhead of a checkpoint gives the shortest and the longest task

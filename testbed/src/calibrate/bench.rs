@@ -1,4 +1,4 @@
-//! Measuring: short live runs beside their virtual twins.
+//! Measures cells by short live runs beside their virtual twins.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,7 +27,7 @@ const AROUND_S: f64 = 2.0;
 /// Beginning of the names of the folders with calibrations' runs.
 const PREFIX: &str = ".calibration-";
 
-/// A host being measured, with a folder for the runs.
+/// The host that is calibrated, with a folder for the runs.
 #[derive(Debug)]
 pub(crate) struct Bench {
     folder: HeldFolder,
@@ -65,8 +65,8 @@ impl Bench {
         Ok(once * f64::from(self.repeat))
     }
 
-    /// Measures a cell, unless `told` says, before one of its runs, that the measurement should end; `show` is called
-    /// with the progress of each run.
+    /// Measures a cell; ends early if `told` returns, before one of the cell's runs, that the measurement should end.
+    /// `show` is called with the progress of each run.
     pub(crate) fn measure(
         &self,
         plan: &CellPlan,
@@ -136,7 +136,7 @@ impl Bench {
     }
 }
 
-/// The outcome of one live run.
+/// Results of one live run.
 struct Outcome {
     record: RunRecord,
     fidelity: FidelityVerdict,

@@ -1,4 +1,4 @@
-//! Why a host can't be calibrated.
+//! Errors of calibrating a host.
 
 use dormouse_engine::drive::PlayError;
 use dormouse_host::calibration::CalibrationError;

@@ -1,4 +1,4 @@
-//! The file of a run in which the services beside EC2 keep their records, a line each.
+//! The file in a run's folder in which the services beside EC2 keep their records, one per line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! Runs of a cloud whose VMs are wanted by callers of its API.
+//! Runs of a cloud whose VMs are requested by callers of its API.
 
 mod kept_lines;
 mod recorded_cloud;

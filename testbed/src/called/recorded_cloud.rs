@@ -23,17 +23,17 @@ pub(crate) struct RecordedCloud {
     beside: KeptLines,
 }
 
-/// The log and the records that are written while a run is called.
+/// The log and the records that are written while callers use the cloud of a run.
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
     record: RunRecord,
-    /// Error after which nothing is written any more; `None`: there was none.
+    /// Error after which nothing is written any more; `None`: no error occurred.
     failed: Option<OutputError>,
 }
 
 impl RecordedCloud {
-    /// Begins the run of this header, and its log in this folder.
+    /// Begins the run with this header, and the run's log in this folder.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl RecordedCloud {
         Ok(cloud)
     }
 
-    /// Repeats the run of a log in order to resume it: makes its calls at their instants. `None`: the calls have
-    /// results different from those in the log.
+    /// Repeats the run of a log in order to resume it: makes the calls of the log again, each at its recorded time.
+    /// `None`: the repeated calls have other results than the recorded ones.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl RecordedCloud {
         self.record.keep(&steps)
     }
 
-    /// Ends the run: its instances end now, and are charged until now.
+    /// Ends the run: its instances end at the present time, and are charged until then.
     pub(crate) fn close(mut self) -> CallRecord {
         self.session.close();
         self.keep_steps();

@@ -1,7 +1,7 @@
-//! A run that workers wait for, beside a coordinator that is started by the same command every time: where there will be
-//! none, as the run is over or the coordinator refused it, its workers don't wait. What tells them is what a coordinator
-//! with `--resume`, which replaces no run that is over, noted beside the folder: results of a former run alone say
-//! nothing of a coordinator that is yet to start.
+//! Decides whether workers should still wait for a run whose coordinator the same command starts again and again.
+//! Workers stop waiting if the run is over or the coordinator refused it. A coordinator with `--resume`, which never
+//! replaces a finished run, notes this in files beside the run's folder. Results of an earlier run alone are no such
+//! sign, since its coordinator may not have started yet.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,8 +14,8 @@ use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// Time for which a coordinator's note that is older than the worker's wait does not count: a coordinator that starts
-/// may still remove the note.
+/// Greatest time for which a waiting worker ignores notes that are older than its wait: a coordinator that is just
+/// starting may still remove these notes.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Path of the file beside a run's folder that has the folder's name and this ending.
@@ -74,9 +74,9 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
 /// Reason why a worker stops waiting for a run's token.
 #[derive(Debug)]
 pub(super) enum WaitEnd {
-    /// The run is over, as this text says.
+    /// The run is over; with a text that says so.
     Over(String),
-    /// The worker can't get a token, for this reason.
+    /// The worker can't get a token; with the reason.
     Failed(Failure),
 }
 
@@ -134,7 +134,7 @@ impl AwaitedRun {
 mod tests {
     use super::*;
 
-    /// The end of a wait, in its words.
+    /// Text with which a worker stops waiting; `None` if the worker continues to wait.
     fn ended(wait: &AwaitedRun) -> Option<String> {
         match wait.look() {
             Ok(()) => None,

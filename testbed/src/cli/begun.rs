@@ -1,4 +1,4 @@
-//! Whether a run was begun before: what `--resume` finds in the folder of its results.
+//! Checks whether a run began before: the state that `--resume` finds in the run's folder.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -12,26 +12,26 @@ use super::failure::Failure;
 
 /// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
-/// Greatest length of a value that is printed whole.
+/// Greatest length of a value that is printed uncut.
 const LONGEST: usize = 60;
 
-/// The fate of a run so far.
+/// State of a run as its folder shows it.
 #[derive(Debug)]
 pub(super) enum Begun {
     /// The run has not begun.
     Not,
-    /// The run did not come to its end, and continues under this header.
+    /// The run has not ended, and continues under this header.
     GoesOn(Box<LogHeader>),
-    /// The run finished; with a sentence on that.
+    /// The run has finished; with a sentence on its end.
     Over(String),
 }
 
 impl Begun {
-    /// Finds out what the folder holds of the run with this header.
+    /// Determines the state of the run with this header from its folder.
     ///
     /// # Errors
     ///
-    /// The folder holds another run, or a run that can't be read, or one that may have begun or not.
+    /// The folder holds a different run, a run that can't be read, or a run of which it is unknown whether it began.
     pub(super) fn read(folder: &Path, header: &LogHeader) -> Result<Self, Failure> {
         let log = folder.join(dormouse_log::FILE);
         if !log.is_file() {
@@ -66,8 +66,8 @@ impl Begun {
     }
 }
 
-/// Empties the log of a run that certainly never began, as it was ended or refused before; returns whether the run was
-/// such a one. Its identity stays, so that workers that know its token may come back.
+/// Empties the log of a run that certainly never began, because it was ended or refused before; returns whether it did
+/// so. The run's identity is kept, so that workers with its token may come back.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun
@@ -75,7 +75,7 @@ pub(super) fn forgets_unbegun(folder: &Path) -> bool {
         && File::options().write(true).truncate(true).open(&log).is_ok()
 }
 
-/// Description of how a run differs from the wanted one; `None` if it does not.
+/// Description of how a run differs from the requested run; `None` if they are equal.
 fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     if former.mode == RunMode::Virtual {
         return Some("it was made in virtual time".to_owned());
@@ -128,7 +128,7 @@ mod tests {
     use dormouse_model::Step;
     use dormouse_report::output::RunLogWriter;
 
-    /// A log whose run has begun.
+    /// Writes a log whose run has begun.
     fn begin(dir: &Path, header: &LogHeader) {
         let mut log = RunLogWriter::begin(dir, header).unwrap();
         log.step(&Step::blank()).unwrap();
@@ -173,7 +173,8 @@ mod tests {
         assert_eq!(std::fs::metadata(dir.join("events.jsonl")).unwrap().len(), 0);
     }
 
-    /// Whether a log may be emptied is proven by its seal (`RunBeginning`): where it does not, nothing is lost.
+    /// A log may be emptied only if its seal proves that the run never began (`RunBeginning`); without this proof
+    /// nothing is deleted.
     #[test]
     fn a_log_whose_begin_is_damaged_is_refused_and_stays_as_it_is() {
         let (folder, other) = (tempfile::tempdir().unwrap(), header(RunMode::Live, "2"));

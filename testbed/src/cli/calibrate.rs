@@ -16,7 +16,7 @@ use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
 use crate::said;
 use dormouse_report::calibration::table;
 
-/// Message for a calibration that the user ended.
+/// Message for a calibration that was ended by the user.
 const TOLD: &str = "the user ended it";
 
 /// Measures this host, and saves the figures of each cell as soon as they are measured.

@@ -1,4 +1,4 @@
-//! The command line: every subcommand, with what is said of it.
+//! The command line: every subcommand, with its help text.
 
 use std::path::PathBuf;
 

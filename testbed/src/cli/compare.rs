@@ -70,7 +70,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
-/// The own program, with the file of its measured run times if no run time is given.
+/// Options of the user's own program, completed by the file of its run times, which are measured now if no run time is
+/// given.
 fn measured_first(args: &CompareArgs) -> Result<ProgramArgs, Failure> {
     let mut program = args.program.clone();
     if let Some(on) = args.on.first().filter(|_| program.takes_a_run_time(true)) {

@@ -1,4 +1,4 @@
-//! Tab completion: the program answers the shell, as names of files and runs are known only then.
+//! Tab completion: the shell asks the program at each Tab, because names of files and runs are known only then.
 
 use std::ffi::OsStr;
 use std::fs;

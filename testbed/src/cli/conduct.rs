@@ -1,5 +1,4 @@
-//! Live runs: begun by `dormouse run --live` and `dormouse coordinator`, gone on with by
-//! `dormouse resume`.
+//! Live runs: started by `dormouse run --live` and `dormouse coordinator`, continued by `dormouse resume`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -81,7 +80,7 @@ pub(super) fn conduct_live(
     end(say, &RunResults { wall_s, ..results }, staging)
 }
 
-/// A note that only one of several workers will have work at a time; `None` if that is not so.
+/// A note that only one of several workers will have work at a time; `None` if several workers will have work.
 fn standing_by(experiment: &Experiment) -> Option<String> {
     let Experiment { scheduler: None, jobs: Some(jobs), live, .. } = experiment else {
         return None;
@@ -97,7 +96,7 @@ fn standing_by(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// A sentence on how to submit jobs to a run; `None` if it takes none.
+/// A sentence on how to submit jobs to a run; `None` if the run accepts no jobs.
 fn open_at(live: &Live, dir: &Path) -> Option<String> {
     let dir = dir.to_string_lossy();
     live.open.then(|| {
@@ -108,7 +107,8 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// The outcome of a conducted run. A run that broke off after it had begun is kept, so that it can be resumed.
+/// The outcome of a conducted run. The folder of a run that failed after its beginning is kept, so that the run can be
+/// resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,
@@ -229,7 +229,7 @@ fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The progress of a live run in some words.
+/// The progress of a live run in a few words.
 fn how(now: &RunProgress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
     if let Some(AwaitedWorkers { back, of }) = now.awaited {
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// The clock of a live run begins at zero: so does a log whose times are seconds since 1970.
+    /// The clock of a live run begins at zero, even for a log of jobs whose times are seconds since 1970.
     #[test]
     fn nobody_waits_half_a_century_for_the_first_job() {
         let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,7 @@ use super::args::address_at;
 use super::experiment_name::EXPERIMENT;
 use super::input_args::InputArgs;
 
-/// Default port of an endpoint.
+/// Default TCP port of the endpoint of `dormouse ec2`.
 const PORT: u16 = 7382;
 
 #[derive(Debug, Args)]

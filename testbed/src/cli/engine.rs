@@ -1,4 +1,4 @@
-//! Shards of a command on an engine: the options that say so, and what is said of the jobs that it took.
+//! Options that hand the runs of a command to a job engine in shards, and the message about the accepted jobs.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use dormouse_reproduce::engine::{
 };
 use dormouse_reproduce::sweep::{FolderSpec, SweepFolder};
 
-/// Default number of shards on engines that have more than this host.
+/// Default number of shards on engines with more hosts than this one.
 const SHARDS: u16 = 8;
 
 /// Options of commands whose runs an engine, such as Slurm, can make.
@@ -49,7 +49,7 @@ fn engine_name() -> impl TypedValueParser<Value = JobEngine> {
 }
 
 impl EngineArgs {
-    /// Whether an engine is to make the runs.
+    /// Whether the options name an engine for the runs.
     pub(super) const fn is_asked_for(&self) -> bool {
         self.engine.is_some()
     }
@@ -87,7 +87,7 @@ pub(super) fn hand_over(
     Ok(true)
 }
 
-/// The array job that makes the runs of a command.
+/// The array job that an engine runs for a command.
 fn job(
     engine: JobEngine,
     spec: &FolderSpec,

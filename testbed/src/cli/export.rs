@@ -1,4 +1,4 @@
-//! `dormouse export`: a run that was made before, for other programs.
+//! `dormouse export`: converts a recorded run for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How a command fails, and its exit status.
+//! Failures of commands, and their exit statuses.
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -18,14 +18,14 @@ use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
-/// A failure of a command: a message for the user, and who can fix it.
+/// A failure of a command: a message for the user, and whether the user or somebody else can fix it.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input has to change: status 2.
     BadInput(String),
     /// The run failed: status 1.
     Broken(String),
-    /// A live run was told to stop, and can be resumed: status 3.
+    /// A live run was stopped on request, and can be resumed: status 3.
     Paused(String),
     /// The run is over, its results are written, and some of its tasks failed: status 4.
     TasksFailed(String),
@@ -58,8 +58,8 @@ impl From<InputError> for Failure {
     }
 }
 
-/// Implements the conversion to `Failure` for error types that know whether the input has to change. Each names the
-/// function that words it: [`chain`] for errors whose text leaves their causes out.
+/// Implements the conversion to `Failure` for error types that know whether the input has to change. Each entry names
+/// the function that makes the message: [`chain`] for errors whose text leaves their causes out.
 macro_rules! failures {
     ($($error:ty: $words:path,)*) => {$(
         impl From<$error> for Failure {

@@ -1,4 +1,4 @@
-//! `dormouse fit`: the laws of recorded lifetimes, as a table, a page and a part of an experiment file.
+//! `dormouse fit`: fits laws to recorded lifetimes, as a table, a page and a part of an experiment file.
 
 use std::path::PathBuf;
 
@@ -149,7 +149,7 @@ impl FitArgs {
     }
 }
 
-/// The name of a group as the groups spell it; an error if there is no group of this name.
+/// The name of a group as it is spelled in `groups`; an error if there is no group with this name.
 fn named<'a>(name: &str, by: Option<By>, groups: &'a [LifeGroup]) -> Result<&'a str, Failure> {
     // 07 and 7 are one hour.
     let hour = name.parse::<u8>().ok().filter(|_| by == Some(By::Hour));

@@ -1,4 +1,4 @@
-//! The grammar of the command line: what the types of the arguments say, with examples in every help.
+//! The grammar of the command line: all arguments, with examples in the help of every command.
 
 use clap::{Command, CommandFactory as _};
 
@@ -63,7 +63,7 @@ mod tests {
         }
     }
 
-    /// A list of a dozen options is not read to its end.
+    /// A long list of options is divided into groups, because nobody reads a dozen options to the end.
     #[test]
     fn many_options_are_in_groups() {
         for (path, command) in commands() {

@@ -1,4 +1,4 @@
-//! `dormouse identity` and `dormouse token`: who may come to a run.
+//! `dormouse identity` and `dormouse token`: keys and tokens that let workers and users connect to a run.
 
 use std::time::Duration;
 

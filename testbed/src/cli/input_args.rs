@@ -1,4 +1,4 @@
-//! Which files an experiment may give to its tasks.
+//! Options for the folders from which an experiment may give files to its tasks.
 
 use std::path::PathBuf;
 

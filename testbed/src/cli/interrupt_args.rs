@@ -1,4 +1,4 @@
-//! The arguments of `dormouse interrupt`: what is done to which VMs.
+//! The arguments of `dormouse interrupt`: an action of the provider, and the VMs that it affects.
 
 use clap::Args;
 use dormouse_watch::WantedAction;

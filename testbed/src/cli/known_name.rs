@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-/// Parser that accepts any name and offers the known ones to shells. A wrong name is reported where it is looked up.
+/// Parser that accepts any name and offers the known ones to shells. A wrong name is reported later, when the name is
+/// looked up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownName(pub(super) fn() -> Vec<PossibleValue>);
 

@@ -1,4 +1,5 @@
-//! `dormouse list`, `show`, `reference` and `schema`: what there is to run, and how it is written.
+//! `dormouse list`, `show`, `reference` and `schema`: the available experiments and schedulers, and the format of
+//! experiment files.
 
 use serde_json::json;
 

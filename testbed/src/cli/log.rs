@@ -1,5 +1,5 @@
-//! What the services say while they run: to whoever types a command in the words of that command, and whole, with times
-//! and places, in a file or, of a service, on standard error.
+//! Logging of commands and services: users of a command see messages in that command's words; log files, and the
+//! standard error of services, have whole lines with times and source locations.
 
 use std::fmt;
 use std::fs::File;
@@ -76,7 +76,7 @@ fn filter(news: bool) -> EnvFilter {
     if news { with_infos(filter, &all) } else { filter }
 }
 
-/// The filter, which also lets events of these targets pass from level `info` on.
+/// Returns the filter, changed so that events of these targets pass from level `info` on.
 fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
     for target in targets {
         // The name of a target and a level are a directive.

@@ -1,4 +1,4 @@
-//! From arguments to an exit status.
+//! Runs a command line, from its arguments to the exit status.
 
 use std::process::ExitCode;
 
@@ -13,8 +13,8 @@ use super::{
     usage, watch, worker, workload,
 };
 
-/// Runs the command line. Status 0: a result; 1: something broke; 2: bad input; 3: a live
-/// run was told to stop, and can be resumed; 4: a run is over of which tasks failed.
+/// Runs the command line. Status 0: success; 1: the run failed; 2: bad input; 3: a live run was stopped on request, and
+/// can be resumed; 4: a run is over, and some of its tasks failed.
 #[must_use]
 pub fn main() -> ExitCode {
     completion::answer();

@@ -1,4 +1,4 @@
-//! `dormouse man`: the command line told to a reader.
+//! `dormouse man`: prints the manual of the command line.
 
 use std::path::Path;
 

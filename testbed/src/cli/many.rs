@@ -1,4 +1,4 @@
-//! What commands of many runs have in common: where results go, progress, what is said at the end.
+//! Common parts of commands that make many runs: the folder of results, progress, and the final message.
 
 use std::path::{Path, PathBuf};
 
@@ -45,14 +45,14 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// The part of the runs to make; `None`: all.
+    /// The part of the runs to make; `None`: all runs.
     pub(super) fn compute(&self) -> Option<SweepShard> {
         Some(self.shard.unwrap_or(SweepShard::ALL))
     }
 }
 
 impl Common {
-    /// The number of threads that the user gave; `None`: the default.
+    /// The number of threads that the user gave; `None`: the default number.
     pub(super) const fn given_threads(&self) -> Option<u16> {
         self.threads
     }
@@ -111,7 +111,7 @@ impl Common {
     }
 
     /// The samples of cells under seeds 1 to `seeds`; runs of `compute` that the folder lacks are made. `None`: only a
-    /// part was wanted, and a message says that it is made.
+    /// part of the runs was requested, and a message says that this part is complete.
     pub(super) fn samples(
         &self,
         cells: &[SweepCell],

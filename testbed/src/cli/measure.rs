@@ -20,7 +20,7 @@ use super::print::show;
 use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure, write_measures};
 use super::{experiment_keys, next_steps, preflight, terminal};
 
-/// Real time from the command to start a program until its first instruction; beyond it the user is warned.
+/// Real time from the command to start a program until its first instruction, above which the user is warned.
 const LONG_TO_BEGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     }
 }
 
-/// The words of a command that runs the measured programs: the command with its options, and the program.
+/// The words of a command that runs the measured programs: first the command with its options, then the program.
 fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
     let mut run: Vec<_> = ["dormouse", "run"].map(str::to_owned).into();
     run.extend(args.experiment.clone());
@@ -118,7 +118,7 @@ fn slow_to_begin(it: &ProgramMeasure, experiment: &Experiment) -> Option<String>
     })
 }
 
-/// Sentences on the changes that a move makes to a program.
+/// Sentences on the changes that a move to another VM by CRIU makes to a program.
 fn carried_words(measured: &MeasuredProgram) -> Vec<String> {
     let Some(CarriedProgram { changes, failure, other_outputs }) = &measured.carried else {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! What a live run of many tasks takes of the memory of its coordinator's host, said before it begins.
+//! Estimate of the memory that a live run of many tasks takes on its coordinator's host, reported before the run
+//! begins.
 
 use dormouse_experiment::Experiment;
 use dormouse_units::Bytes;

@@ -111,7 +111,7 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
     }
 }
 
-/// The targets that a scenario's listed interruptions name, in their order.
+/// The targets that a scenario's listed interruptions name, in the order of the interruptions.
 fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionTarget> {
     let acts = scenario.interruptions.iter().flat_map(|model| match model {
         InterruptionModel::Schedule { acts } => &acts[..],
@@ -219,7 +219,7 @@ impl ScenarioClock {
         }
     }
 
-    /// The announcement for what happens to the VM at an instant.
+    /// The announcement for an event of the VM at an instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -297,7 +297,7 @@ fn maintenance(events: &EventsArgs, now: UnixTime) -> VmAnnouncement {
     })
 }
 
-/// The time from now to an announcement: until a date, if one is given, or else this many seconds.
+/// The time from `now` to an announcement: until the date `at`, if given, or else `seconds`.
 fn delay(seconds: Option<u64>, at: Option<Moment>, now: UnixTime) -> Duration {
     match at {
         Some(at) => Duration::from_micros(date(at).as_micros().saturating_sub(now.as_micros())),

@@ -1,4 +1,4 @@
-//! The arguments of `dormouse metadata`. Where amazon-ec2-metadata-mock has an option for the same, it has that name.
+//! The arguments of `dormouse metadata`. Options that amazon-ec2-metadata-mock also has have the same names here.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `dormouse status`, `events`, `submit`, `close` and `cancel`: what is asked of a live run while it goes.
+//! `dormouse status`, `events`, `submit`, `close` and `cancel`: requests to a live run while it is under way.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -29,7 +29,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
         .block_on(until)
 }
 
-/// Connects to the coordinator of a run, which must be running, with the token of this role, and asks it.
+/// Connects to the coordinator of a run, which must be under way, with the token of this role, and sends a request.
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     role: Role,
@@ -137,7 +137,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     ))
 }
 
-/// Cancels a running run.
+/// Cancels a run that is under way.
 pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure> {
     ask(at, Role::Operator, async |remote| {
         remote.cancel_run(why.unwrap_or_default().to_owned()).await

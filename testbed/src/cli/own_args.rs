@@ -72,7 +72,8 @@ fn runtime(text: &str) -> Result<String, String> {
 }
 
 impl OwnArgs {
-    /// The own program that the options describe, as [`ProgramArgs::said`] returns it.
+    /// The user's own program as the options describe it, like [`ProgramArgs::said`] with the options on threads and
+    /// saved work.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         let mut said = self.program.said(is_alone)?;
         if said.keys.is_empty() {
@@ -95,15 +96,15 @@ impl OwnArgs {
 }
 
 impl ProgramArgs {
-    /// Whether all tasks run this program, in place of the experiment's if the command `is_alone`, and no run time is
-    /// given.
+    /// Whether a program is given without a run time and replaces the experiment's tasks: either one task per file is
+    /// wanted, or the command needs no experiment (`is_alone`).
     pub(super) fn takes_a_run_time(&self, is_alone: bool) -> bool {
         let is_said = self.runtime.is_some() || self.measured.is_some();
         !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
     }
 
-    /// The own program that the options describe, as keys of a task. It replaces the experiment's tasks if one task per
-    /// file is wanted, or if the command `is_alone`.
+    /// The user's own program as the options describe it, as keys of a task. It replaces the experiment's tasks if one
+    /// task per file is wanted, or if the command needs no experiment (`is_alone`).
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
         if self.command.is_empty() {
             return Ok(OwnSaid::default());

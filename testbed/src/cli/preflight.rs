@@ -1,4 +1,4 @@
-//! What has to be there before a live run begins on workers of this host.
+//! Checks that a live run is possible on workers of this host before the run begins.
 
 use dormouse_host::doctor::{Finding, FindingState, HostDiagnosis, proved};
 use dormouse_worker::proof::ProofStepKind;
@@ -7,7 +7,8 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::said;
 
-/// Refuses a run that can't be live on this host, in `doctor`'s words; else says when it was proved that it can.
+/// Refuses a run that can't be live on this host, in the words of `dormouse doctor`; otherwise says when the host was
+/// last checked.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
     check_or(name, needs_criu, ("--virtual needs nothing", say))
 }
@@ -33,7 +34,7 @@ pub(super) fn check_or(
     Ok(())
 }
 
-/// The proof in one line, and the findings that make a run less exact.
+/// A line on the passed check of the host, and the findings that make a run less exact.
 fn lines(diagnosis: &HostDiagnosis, was_kept: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(at) = &diagnosis.proved_at {

@@ -35,7 +35,7 @@ impl PricesArgs {
     ///
     /// # Errors
     ///
-    /// [`Failure::BadInput`] for a folder that is not there or a paper that is not known.
+    /// [`Failure::BadInput`] for a folder that does not exist or an unknown paper.
     pub(super) fn spec(&self, what: &str, cells: &str) -> Result<ReproductionSpec, Failure> {
         let data = &self.data;
         if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
@@ -100,7 +100,8 @@ impl AccArgs {
         Ok(spec)
     }
 
-    /// Settings as `key=value`, without that of the folder; also adds them to the words of a command line.
+    /// Settings of a reproduction as `key=value`, except for the folder of price records; also adds them to the words
+    /// of a command line.
     fn set(&self, words: &mut Vec<String>) -> Vec<String> {
         let edges = [("from", self.from), ("until", self.until)];
         let edge = |when: When| match when {

@@ -1,4 +1,4 @@
-//! What a command says: on standard output, where a closed pipe is no failure, and in files.
+//! Output of commands: on standard output, where a closed pipe is no failure, and in files.
 
 use std::fs;
 use std::io::{self, Write};

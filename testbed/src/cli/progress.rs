@@ -1,5 +1,4 @@
-//! How far a command has come, on standard error: a line that changes where that is a terminal, and
-//! a line every ten seconds where it is not.
+//! Progress of a command on standard error: a changing line on a terminal, else a line every ten seconds.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
@@ -127,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Parallel jobs and requests are counted as they end: nobody knows how many come.
+    /// Runs of parallel jobs and requests have no progress bar, because the total number is unknown.
     #[test]
     fn no_bar_is_shown_where_nobody_knows_how_many_there_are() {
         assert!(!template(0).contains("{bar") && !template(0).contains("{len}"), "{}", template(0));

@@ -28,7 +28,7 @@ const EXPERIMENT: &str = "batch-small";
 const SCHEDULERS: [Algorithm; 4] =
     [Algorithm::Easy, Algorithm::Keasy, Algorithm::Reasy, Algorithm::Measy];
 
-/// Figures of a run that are compared.
+/// The figures of a run that are compared with those of other runs.
 struct Figures {
     response_s: f64,
     slowdown: f64,

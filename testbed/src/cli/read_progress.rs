@@ -1,4 +1,4 @@
-//! How far a large file was read, on standard error.
+//! Progress of reading a large file, on standard error.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};

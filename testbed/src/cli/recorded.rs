@@ -1,4 +1,4 @@
-//! `dormouse check`, `replay`, `explain` and `twin`: what is asked of a run that was made before, or was killed.
+//! `dormouse check`, `replay`, `explain` and `twin`: questions about a recorded run, finished or killed.
 
 use std::path::Path;
 

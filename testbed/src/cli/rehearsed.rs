@@ -1,4 +1,4 @@
-//! A live run before it begins: what its schedulers want, and all that will be submitted to it.
+//! Preparation of a live run: the demands of its schedulers, and everything that will be submitted to it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -18,30 +18,30 @@ use dormouse_reproduce::papers::burst_hads::stored_plans;
 use dormouse_reproduce::papers::{ReproductionRequest, named};
 use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec, SweepFolder};
 
-/// What is reproduced: a paper, or a part of one.
+/// The target of a reproduction: a paper, or a part of a paper.
 #[derive(Debug)]
 pub(crate) enum Reproduce {
-    /// Burst-HADS, or a table of it.
+    /// The Burst-HADS paper, or one of its tables.
     BurstHads(String, BurstHadsArgs),
-    /// The plans that the authors of the paper stored.
+    /// The plans that the authors of the Burst-HADS paper stored.
     Plans(PlansArgs),
-    /// MEASY, or a figure of it.
+    /// The MEASY paper, or one of its figures.
     Measy(String, MeasyArgs),
-    /// OPIE, or a part of it.
+    /// The OPIE paper, or a part of it.
     Opie(String, SeedsArgs),
-    /// What none of the papers did.
+    /// Schedulers, lifetimes and checkpoints of several papers, combined as no single paper did.
     Combined(String, PricesArgs),
-    /// The bathtub paper, or a figure of it.
+    /// The bathtub paper, or one of its figures.
     Bathtub(String, BathtubArgs),
-    /// The ACC paper, or a figure of it.
+    /// The ACC paper, or one of its figures.
     Acc(String, AccArgs),
-    /// Every paper, one after the other.
+    /// All papers, one after the other.
     All(AllPapersArgs),
-    /// A paper of the user's own.
+    /// A paper of the user's own, described by a data file.
     Own(OwnPaperArgs),
-    /// How two VMs share a processor of this host.
+    /// Measurement of how two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
-    /// The four schedulers of MEASY, live.
+    /// Live runs of the four schedulers of MEASY.
     MeasyLive(MeasyLiveArgs),
 }
 
@@ -53,7 +53,7 @@ const ACC: &str = "acc";
 const COMBINED: &str = "combined";
 const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 
-/// Parts that are measurements, or that read other files, and so are not in a paper's data file.
+/// Parts of papers that are measurements, or that read other files, and so are not in a paper's data file.
 const PLANS: &str = "burst-hads/plans";
 const EVERYTHING: &str = "all";
 const OWN: &str = "own";
@@ -474,7 +474,7 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
-/// Compares the authors' stored plans with ours.
+/// Compares the authors' stored plans with the plans that Dormouse makes.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
     let out = args.common.folder("reproduce-burst-hads-plans", None);

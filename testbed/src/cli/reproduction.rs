@@ -1,4 +1,4 @@
-//! A reproduction that was asked for is made, and it is said what came out.
+//! Makes a requested reproduction, and prints its results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
     Ok(MakeLive { seeds, program })
 }
 
-/// Adds the request for a live part, with one live run of each of its cells, if this host can run live.
+/// Adds a live part to a reproduction, with one live run of each of its cells, if this host can run live.
 fn with_live_part(
     request: ReproductionRequest,
     spec: &ReproductionSpec,
@@ -118,7 +118,7 @@ fn report(
     }
 }
 
-/// Differences from the given results, in words, with the number of claims without a difference.
+/// Differences of the claims' verdicts and figures from earlier results, in words, and the number of equal claims.
 fn changed(now: &ClaimList, before: &ClaimList) -> String {
     match &now.changes(before)[..] {
         [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),
@@ -132,7 +132,7 @@ fn changed(now: &ClaimList, before: &ClaimList) -> String {
     }
 }
 
-/// Whether `what` names a whole paper: a part of one may have no claims.
+/// Whether `what` names a whole paper; a part of a paper may have no claims.
 fn is_whole(what: &str) -> bool {
     !what.contains('/')
 }

@@ -1,4 +1,4 @@
-//! `dormouse workload requests`, and what `stats` says of a file of theirs: VMs that a provider's customers
+//! `dormouse workload requests`, and `dormouse workload stats` for a file of requests: VMs that a provider's customers
 //! request.
 
 use std::fmt;

@@ -55,8 +55,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// The own program with the file for its measured run time, if a run time is all that is missing: the program is
-/// measured before anything else.
+/// Options of the user's own program, completed by the file of its run time if only the run time is missing: the
+/// program is measured before the run.
 fn measured_first(
     asked: &RunRequest<'_>,
     is_live: bool,
@@ -129,12 +129,12 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// A run as it is requested, by whichever command.
+/// A run as a command requests it.
 #[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
-    /// The page on which the run is served; `None`: no page is.
+    /// The page on which the run is served; `None`: no page is served.
     page: Option<Page>,
     /// The command as it is typed after `dormouse`.
     verb: &'static str,
@@ -236,7 +236,7 @@ fn resumable<'a>(
     }
 }
 
-/// Conducts a live run on workers of this host, at a speed-up that the host can hold.
+/// Conducts a live run on workers of this host, at a speed-up at which the host can emulate exactly.
 fn here(
     asked: &RunRequest<'_>,
     mut loaded: LoadedExperiment,
@@ -322,7 +322,7 @@ fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     Ok(loaded)
 }
 
-/// The experiment that was requested, with everything set that was requested.
+/// Loads the requested experiment with all requested settings, without printing notes.
 fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let args = asked.args;
     let (mut overrides, own) = said_of(asked)?;
@@ -339,7 +339,7 @@ fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failur
     Ok(open(&source)?)
 }
 
-/// All overrides that the user gave, and the user's own program.
+/// All overrides that the user gave, and the user's own program from the command line.
 fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;

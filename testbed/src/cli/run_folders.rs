@@ -1,4 +1,4 @@
-//! Folders of runs near the current one, which Tab offers, and which the answer to a wrong path names.
+//! Folders of runs near the current folder, which Tab completion offers, and which messages about a wrong path name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ fn meant_of(folder: &Path, runs: &[PathBuf]) -> String {
     }
 }
 
-/// Whether the last folder of a path begins like the given name.
+/// Whether the name of the last folder in a path begins with the given name.
 fn ends_in(run: &str, given: &str) -> bool {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().map(str::to_owned);
     let (run, given) = (last(run).unwrap_or_default(), last(given).unwrap_or_default());

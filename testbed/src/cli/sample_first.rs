@@ -1,5 +1,5 @@
-//! A program of the user's own whose run time nobody says: one of its tasks is measured before the run, and what that
-//! took is kept, so that the same command needs it once.
+//! Measures a user's own program without a given run time: one of its tasks is measured before the run, and the file of
+//! measurements is kept, so that the same command measures only once.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -20,13 +20,13 @@ use super::rehearsed::{ANY_PORT, Rehearsed};
 use crate::live::{Conduct, conduct};
 use crate::measure::{Sample, carried_off, compare, measured, undisturbed};
 
-/// Settings of a scheduler that needs no run times, in place of the experiment's: only one task runs.
+/// Settings of a scheduler that needs no run times, which replace the experiment's settings: only one task runs.
 const ANY: [(&str, &str); 2] = [
     ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
     ("checkpoint", "{ policy = \"none\" }"),
 ];
 
-/// Most tasks of a kind that are tried until one of them ends well.
+/// Most tasks of a kind that are tried until one of them ends successfully.
 const MOST_TRIES: usize = 3;
 
 /// Opens an experiment whose tasks are to be measured, as their run times are not known yet.
@@ -49,7 +49,7 @@ pub(super) fn open_to_measure(
     })
 }
 
-/// The tasks of each kind; it is enough that one task of a kind ends successfully.
+/// The tasks of the experiment grouped by kind; it is enough that one task of each kind ends successfully.
 pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     let mut kinds = experiment.tasks_of_kinds();
     kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));
@@ -69,11 +69,11 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
     pub(super) measures: MeasureFile,
-    /// For each kind without a task that ended well: the reason, in a line.
+    /// For each kind without a task that ended successfully: the reason, in one line.
     pub(super) failures: Vec<String>,
 }
 
-/// A task, and the experiment in which it runs alone.
+/// A task, and an experiment in which it is the only task.
 type Alone = (TaskId, Experiment);
 
 /// Tasks that are to be measured, in groups; one task of each group must end successfully.
@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
         Ok(Sampled { measures, failures })
     }
 
-    /// Message that no task of a group ended well; `first` is the failure of its first task.
+    /// Message that no task of a group ended successfully; `first` is the failure of its first task.
     fn failure(&self, group: &[Alone], first: &str) -> String {
         let kind = group.first().and_then(|(task, _)| self.kind(*task)).unwrap_or_default();
         let tried = match group.len() {
@@ -228,7 +228,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Reason for which a program failed that ran as the only task of the run in a folder, with its last output.
+/// Reason why a program failed that was the only task of the run in a folder, with the program's last output; `None` if
+/// it succeeded.
 fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     let how = match (measure.measured.exit_status, measure.measured.signal) {
         (Some(0), _) => return None,

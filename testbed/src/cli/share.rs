@@ -1,5 +1,6 @@
-//! What of a core a vCPU is in a live run of programs whose run times were measured, and how fast that run goes: at a
-//! part of a core they take longer in real time, and the run goes slower, so that their emulated time is what it was.
+//! Chooses the share of a core for each vCPU, and the speed, of a live run of measured programs: with a smaller share
+//! the programs take longer in real time, and the run's speed-up is smaller, so that their emulated times stay the
+//! same.
 
 use dormouse_coordinator::admission::{AdmissionRequest, WorkerOffer};
 use dormouse_experiment::LoadedExperiment;
@@ -10,8 +11,8 @@ use super::args::Say;
 use super::failure::Failure;
 use crate::{live, said};
 
-/// The experiment at the share of a core that the user gave, or else at the largest share that this host holds and the
-/// requested speed-up needs; and at the speed-up of that share.
+/// The experiment with the share of a core that the user gave, or else the largest share that this host can give and
+/// the requested speed-up needs; and with the speed-up that belongs to the share.
 pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)
@@ -27,8 +28,8 @@ pub(super) fn paced_elsewhere(
     paced_on(loaded, (available_millicores(), hosts), say)
 }
 
-/// The experiment at the share of a core that the user gave, or else at the largest share that workers with this many
-/// thousandths of a core each hold and that the speed-up needs.
+/// The experiment at the share of a core that the user gave, or else at the largest share that the speed-up needs and
+/// that workers can give with `millicores` thousandths of a core each.
 fn paced_on(
     loaded: LoadedExperiment,
     (millicores, hosts): (u32, &str),
@@ -66,8 +67,8 @@ fn at(
     loaded
 }
 
-/// The largest share of a core at which workers with this many thousandths of a core each hold what the experiment runs
-/// at once; `None`: they hold it at no share (admission explains that better).
+/// The largest share of a core at which workers with `millicores` thousandths of a core each can hold all VMs that the
+/// experiment has at once; `None`: no share is small enough (admission explains that better).
 fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;
@@ -119,8 +120,9 @@ memory = "64 MB"
       "task": "task", "kind": ["true"], "program": "", "exit-status": 0, "wall-us": 30000000, "cpu-us": 10000000,
       "waited-us": 0, "memory": 1000000, "directory": 0 }] }"#;
 
-    /// A second of a core counts for 30 s: at a fifth of a core a program of 10 s of a core takes 50 s of real time,
-    /// which at a speed-up of 6 are 300 s, as at a whole core and a speed-up of 30.
+    /// A second of a core counts as 30 emulated seconds. A program that needs 10 s of a core takes 50 s of real time at
+    /// a fifth of a core; at a speed-up of 6 these are 300 emulated seconds, as many as at a whole core and a speed-up
+    /// of 30.
     #[test]
     fn where_a_host_cant_give_the_share_the_speedup_falls_and_not_the_programs_speed() {
         let pace = Speedup::times_real(30);
@@ -135,8 +137,8 @@ memory = "64 MB"
         assert_eq!(pace.at_share(Ppm::ZERO), None);
     }
 
-    /// Eight vCPUs on workers of a core each: a program that was measured asks for a part of one, by `dormouse run --live`
-    /// and `dormouse coordinator` alike, and not for the whole core that the speed-up needs.
+    /// Eight vCPUs on workers with one core each: `dormouse run --live` and `dormouse coordinator` both ask for a part
+    /// of a core per vCPU of a measured program, and not for the whole core that the speed-up needs.
     #[test]
     fn a_coordinator_asks_its_workers_for_the_share_that_hosts_like_its_own_have() {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,5 +1,4 @@
-//! The speed-up of a live run on this host: asked for, or taken from what the host was measured to
-//! do.
+//! The speed-up of a live run on this host: as requested, or from the host's calibration.
 
 use std::path::Path;
 
@@ -53,8 +52,8 @@ fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     }
 }
 
-/// Demands of an experiment on the workers that it starts on this host; `None`: they can't hold it at any speed-up
-/// (admission explains that better).
+/// Demand of an experiment on the workers that it starts on this host; `None`: the workers can't hold the experiment at
+/// any speed-up (admission explains that better).
 fn demand(loaded: &LoadedExperiment) -> Option<ExperimentDemand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.

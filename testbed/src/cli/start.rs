@@ -79,7 +79,7 @@ mod tests {
         assert!(text(&[run]).contains("dormouse resume '"));
     }
 
-    /// What is called the same is of the same experiment or run as a line before it.
+    /// A first step described as "the same …" uses the experiment or run of an earlier line.
     #[test]
     fn the_same_is_the_same() {
         let of = |line: &str| line.split(' ').nth(2).map(str::to_owned);

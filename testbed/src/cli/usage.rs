@@ -1,4 +1,5 @@
-//! What is said of a command line that can't be read: clap's error in the style of all others, with a tip what to type.
+//! Messages for a command line that can't be parsed: clap's error in the style of all other errors, with a tip on what
+//! to type.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -97,8 +98,8 @@ fn path(words: &[String]) -> String {
     path.join(" ")
 }
 
-/// Keeps only those suggestions for a wrong name of a paper that fit it: for a part, parts of the same paper; else
-/// papers.
+/// Keeps only those suggestions for a wrong name of a paper that fit the name: for a part of a paper, parts of the same
+/// paper; else papers.
 fn only_near(error: &mut Error) {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
@@ -119,7 +120,7 @@ fn only_near(error: &mut Error) {
     error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(kept));
 }
 
-/// A tip for words that clap does not know; `None`: there is none.
+/// A tip for words that clap does not know; `None`: no tip fits.
 fn tip(error: &Error, of: &str, words: &[String]) -> Option<String> {
     let wrong = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(wrong)) => wrong.as_str(),

@@ -1,4 +1,4 @@
-//! `dormouse watch` and `dormouse interrupt`: the page of a run, and what is done to one from outside.
+//! `dormouse watch` and `dormouse interrupt`: the page of a run, and interruptions of its VMs on a user's request.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -19,7 +19,7 @@ use dormouse_report::output::read_header;
 const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl PageArgs {
-    /// The page that the options ask for; `None`: none.
+    /// The page that the options ask for; `None`: no page is requested.
     pub(super) fn page(&self) -> Option<Page> {
         let listen = self.http.or(self.open_page.then_some(ANY_PORT))?;
         Some(Page { listen, opens: self.open_page })

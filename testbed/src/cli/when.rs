@@ -1,4 +1,4 @@
-//! Instants of a run, as people give them: a time since its beginning, or a date.
+//! Instants of a run in the forms that users type: a time since the run's beginning, or a date.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use dormouse_units::{Span, Time};
 /// An instant of a run, as the user gave it, before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// The instant this long after the beginning of the run.
+    /// The instant at this time after the beginning of the run.
     After(Span),
     /// The instant at this date.
     Date(Moment),
@@ -28,8 +28,8 @@ impl When {
 impl FromStr for When {
     type Err = String;
 
-    /// Reads a length of time such as `2h`, or a date such as `2024-09-22`, `2024-09-22T10:00` or
-    /// `2024-09-22 10:00:00+02:00`; one without a time zone is UTC.
+    /// Reads a length of time such as `2h`, or a date such as `2024-09-22`, `2024-09-22T10:00` or `2024-09-22
+    /// 10:00:00+02:00`; a date without a time zone is in UTC.
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let has_day = text.split('-').next().is_some_and(|year| year.len() == 4);

@@ -115,7 +115,8 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     }
 }
 
-/// The wanted jail: from the option, or from the environment for workers that a run starts on this host.
+/// The requested jail of a worker: from the option, or, for workers that a run starts on this host, from the
+/// environment.
 fn demand(asked: Option<JailDemand>) -> Result<JailDemand, Failure> {
     const NAME: &str = "DORMOUSE_JAIL";
     let said = std::env::var(NAME).ok().filter(|said| !said.is_empty());

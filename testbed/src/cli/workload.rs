@@ -1,4 +1,5 @@
-//! `dormouse workload generate | stats | scale`: logs of parallel jobs; `convert` and `requests` are beside it.
+//! `dormouse workload generate | stats | scale`: logs of parallel jobs; `convert` and `requests` have modules of their
+//! own.
 
 use std::error::Error;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! A metadata endpoint without a run: one VM that nobody has launched, and what its provider does to it.
+//! A metadata endpoint without a run: one VM that nobody has launched, and the provider's actions on it.
 
 mod play;
 mod timeline;

@@ -19,7 +19,7 @@ pub(crate) struct Act {
     pub(crate) words: String,
 }
 
-/// Makes an endpoint announce all these acts, which are in the order of their times, counted from `begun`.
+/// Makes an endpoint make the announcements `acts`, which are in order of time, each at its time after `begun`.
 pub(crate) async fn play(endpoint: &Endpoint, begun: Instant, acts: impl Iterator<Item = Act>) {
     for Act { after, what, words } in acts {
         // What is further off than any clock goes is never announced.

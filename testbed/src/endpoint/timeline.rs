@@ -1,10 +1,10 @@
-//! What a provider does to one spot VM, one thing after the other.
+//! Actions of a provider on one spot VM, in order of time.
 
 use dormouse_cloud::{ComingInterruptions, Interruption, InterruptionAction, InterruptionTarget};
 use dormouse_experiment::SpotScenario;
 use dormouse_units::{Span, Time, TypeName, VmId};
 
-/// What happens to one VM in a scenario, from the instant at which the VM is ready.
+/// Events of one VM in a scenario, from the time at which the VM is ready.
 #[derive(Debug)]
 pub(crate) struct VmTimeline {
     interruptions: ComingInterruptions,
@@ -22,19 +22,19 @@ enum VmState {
     Noticed,
 }
 
-/// What is announced to the VM.
+/// An announcement to a spot VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
-    /// The VM ends at this time.
+    /// The VM will be preempted, and ends after its notice.
     Preempted {
-        /// The end of the VM's notice.
+        /// Time at which the VM's notice ends.
         at: Time,
     },
     /// The VM freezes now.
     Hibernated,
     /// The VM is in use again.
     Resumed,
-    /// The VM is likely to be taken.
+    /// The VM is likely to be preempted, so that a replacement is recommended.
     Recommended,
 }
 
@@ -79,8 +79,8 @@ impl VmTimeline {
     }
 }
 
-/// The instants at which the provider acts, and what is announced to the VM then, if anything. The sequence ends when
-/// nothing more happens to the VM.
+/// The instants at which the provider acts, and the announcement to the VM at each of them, if there is one. The
+/// sequence ends when nothing more happens to the VM.
 impl Iterator for VmTimeline {
     type Item = (Time, Option<Interrupted>);
 

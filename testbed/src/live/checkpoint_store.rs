@@ -1,4 +1,4 @@
-//! The store of objects that has the checkpoints of a live run beside its folder.
+//! The object store in which a live run keeps its checkpoints, besides the run's folder.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From an experiment to the log of its live run.
+//! Conducts a live run, from its experiment to its log.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ impl LiveError {
 ///
 /// # Errors
 ///
-/// The hosts can't hold it, or it broke. A run that was cancelled is not an error: its record says so.
+/// The hosts can't hold the run, or the run failed. A run that was cancelled is not an error: the run's record says so.
 pub fn conduct<'a>(
     conduct: Conduct<'a>,
     show: impl FnMut(&RunProgress),

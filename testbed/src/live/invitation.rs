@@ -1,4 +1,4 @@
-//! What is said when a coordinator listens: where, and the one line to type on other hosts.
+//! The message that a coordinator listens: its address, and the command to type on other hosts.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -11,7 +11,7 @@ use dormouse_experiment::command_line;
 pub(super) struct Reached {
     /// The name of this host, if it has one.
     name: Option<String>,
-    /// The address that this host has on its network; `None`: it has none.
+    /// The address that this host has on its network; `None`: the host has no such address.
     address: Option<IpAddr>,
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment may have at once, and how long it takes: found by playing it in virtual time.
+//! Finds the most VMs that an experiment has at once, and its duration, by running it in virtual time.
 
 use std::collections::BTreeSet;
 
@@ -23,10 +23,9 @@ pub struct Rehearsal {
     pub how: &'static str,
 }
 
-/// Rehearses an experiment with these parallel jobs, if it has any: a virtual run under the same
-/// seed, its bag under this scheduler. Parallel jobs alone have one machine, and need none. Where the
-/// experiment says what hosts the provider has, these are wanted whole: else nobody would be displaced,
-/// or others than in virtual time.
+/// Rehearses an experiment with these parallel jobs, if it has any: a virtual run under the same seed, its bag under
+/// this scheduler. Parallel jobs alone have one machine, and need no virtual run. If the experiment defines the
+/// provider's hosts, the demand contains these hosts as a whole, so that the same VMs are displaced as in virtual time.
 pub fn rehearse(
     experiment: &Experiment,
     scheduler: Option<Box<dyn Policy>>,

@@ -1,4 +1,4 @@
-//! What was under way in a live run that was stopped with the workers of its host.
+//! Tasks that were under way in a live run when it was stopped together with the workers on its host.
 
 use std::fmt;
 use std::path::Path;
@@ -9,16 +9,17 @@ use dormouse_report::output::RunLog;
 /// The tasks that were under way when a run was stopped, whose VMs are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedTasks {
-    /// Number of tasks with a stored checkpoint, by the log, that was not given up since. Only the resumed run shows
-    /// whether it can be restored: if not, an older checkpoint is tried, and then the task starts from scratch.
+    /// Number of tasks that have, according to the log, a stored checkpoint that was not given up since. Whether this
+    /// checkpoint can be restored is known only in the resumed run: if not, an older checkpoint is tried, and then the
+    /// task starts from scratch.
     pub kept: usize,
     /// Number of tasks without a stored checkpoint, which start from scratch.
     pub lost: usize,
 }
 
 impl StoppedTasks {
-    /// The tasks that were under way when the run in this folder was stopped; `None`: it has no tasks, or its log can't be
-    /// read.
+    /// The tasks that were under way when the run in this folder was stopped; `None`: the run has no tasks, or the
+    /// run's log can't be read.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         let RunLog { header, steps, .. } = RunLog::read(folder).ok()?;
@@ -82,10 +83,10 @@ mod tests {
     use super::*;
 
     const VM: VmId = VmId::new(0);
-    /// The checkpoint that tasks have here.
+    /// The checkpoint of each task in these tests: its number, and the part of the work that it saves.
     const KEPT: (CheckpointSeq, Ppm) = (CheckpointSeq::new(1), Ppm::new(400_000));
 
-    /// The steps of a run, made one by one.
+    /// The steps of a run, which tests add one by one.
     struct Steps(Vec<Step>);
 
     impl Steps {
@@ -118,13 +119,13 @@ mod tests {
             );
         }
 
-        /// The first attempt at a task, from its beginning.
+        /// Adds the first attempt at a task, which starts without a checkpoint.
         fn runs(&mut self, task: u32) {
             self.sends(task, 1, None);
             self.starts((task, 1), Ppm::ZERO, Vec::new());
         }
 
-        /// The first attempt at a task has stored a checkpoint.
+        /// Adds a stored checkpoint of the first attempt at a task.
         fn keeps(&mut self, task: u32, effects: Vec<Effect>) {
             let (task, attempt, (checkpoint, done)) = (TaskId::new(task), Attempt::new(1), KEPT);
             let taken = Report::CheckpointTaken {
@@ -151,7 +152,7 @@ mod tests {
             self.reports(failed, effects);
         }
 
-        /// What is read of a log with these steps.
+        /// The tasks under way, as read from a log with these steps.
         fn stopped(&self) -> StoppedTasks {
             let folder = tempfile::tempdir().unwrap();
             let source =
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// The checkpoint of a task is damaged, and there is none before it.
+    /// Effects after which a task starts from scratch, because its only checkpoint is damaged.
     fn begins_again(task: u32) -> Vec<Effect> {
         let (task, from, why) = (TaskId::new(task), KEPT, "it is damaged".to_owned());
         vec![Effect::RestoreFellBack { task, from, to: None, not_on: None, why }]

@@ -1,4 +1,4 @@
-//! Supervises a live run: starts its workers, ends it by signal, shows how it goes.
+//! Supervises a live run: starts its workers, ends it by signal, shows its progress.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use crate::said;
 /// Interval at which the process looks at the run's progress, and for workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.
-/// The first signal stops it, so that it can be resumed; the next one ends it.
+/// Conducts a run to its end with this many workers on this host; other workers connect from other hosts. The first
+/// signal stops the run, so that it can be resumed; the next one ends it.
 ///
 /// # Errors
 ///
-/// It broke, its workers could not run here, or they did not come or stay.
+/// The run failed, its workers could not run on this host, or the workers did not join or stay.
 pub(super) fn to_the_end(
     live: LiveRunPlan,
     local_workers: u32,

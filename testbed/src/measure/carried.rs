@@ -1,5 +1,5 @@
-//! A second run of a program that is measured: in the middle of it its VM is taken away, and CRIU carries it to another. What that
-//! changes is compared with the undisturbed run.
+//! A second run of a measured program, in the middle of which the program's VM is preempted, and CRIU moves the program
+//! to another VM. The effects of the move are found by comparison with the undisturbed run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,14 +17,15 @@ use serde_json::json;
 
 use super::read::Sample;
 
-/// Time after its start by which a program has set itself up.
+/// Real time after a program's start by which its set-up counts as finished.
 const SETTLED: Duration = Duration::from_secs(2);
 /// Length of the notice before the VM is preempted, real time, for a program without memory; the next VM is there only
 /// after the notice.
 const NOTICE: Duration = Duration::from_secs(8);
 /// Bytes of memory for which the notice is a second longer: a slow, shared disk saves more than that in a second.
 const SAVED_PER_SECOND: u64 = 32 << 20;
-/// Shortest run time of a program that is measured in this way: a shorter one would end before CRIU could save it.
+/// Shortest run time of a program that is measured with a move by CRIU: a shorter one would end before CRIU could save
+/// it.
 const SHORTEST: Duration = Duration::from_millis(800);
 
 /// The experiment in which the task of `alone` runs alone once more, and its VM is preempted in the middle of the task.
@@ -32,7 +33,7 @@ const SHORTEST: Duration = Duration::from_millis(800);
 ///
 /// # Errors
 ///
-/// The type that it runs on is not there any more; in words.
+/// The instance type of the task's VM does not exist any more; in words.
 pub fn carried_off(
     alone: &Experiment,
     measured: &MeasuredProgram,

@@ -1,7 +1,7 @@
-//! `dormouse measure`: what a program of the user's own takes, alone on a VM that nobody takes away.
+//! `dormouse measure`: measures a user's own program, which runs alone on a VM that is never preempted.
 //!
-//! Each kind of task is a live run by itself, in the jail, the groups and the quota that tasks have in runs:
-//! what it took and left is in the log of that run.
+//! Each kind of task is a live run by itself, in the jail, the groups and the quota that tasks have in runs. The
+//! measurements and outputs are read from the log of this run.
 
 mod carried;
 mod read;

@@ -1,4 +1,4 @@
-//! What a program took and left, by the log of the run that it had to itself.
+//! Reads the measurements and outputs of a program from the log of a run with this program alone.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use dormouse_units::{Speedup, Time};
 /// Reasons why a program could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// The task never ended; with the reason.
+    /// The task did not end; with the reason.
     #[error("it did not end: {0}")]
     NoEnd(String),
 }
@@ -19,7 +19,7 @@ pub enum MeasureError {
 pub struct Sample {
     /// Time, memory and outputs of the task.
     pub measured: MeasuredProgram,
-    /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
+    /// How the task ended and its last words, in one line; `None`: the program and its check, if any, returned 0.
     pub failure: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! An experiment in which one task runs by itself.
+//! An experiment in which one task runs alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 /// Real time after which the first checkpoint is tried: programs have set themselves up by then.
 const TRIED_AFTER: std::time::Duration = std::time::Duration::from_secs(2);
-/// Deadline of a measured task: as long as a run may be.
+/// Deadline of a measured task: as long as any run may take.
 const DEADLINE: Span = Span::from_secs(7 * 86_400);
 
 /// The experiment in which a task of another experiment runs alone, on one on-demand VM of full speed that is ready at
@@ -21,7 +21,7 @@ const DEADLINE: Span = Span::from_secs(7 * 86_400);
 ///
 /// # Errors
 ///
-/// It runs no program of the user's own, or no type that is sold on demand has the memory for it; in words.
+/// The task runs no program of the user's own, or no type that is sold on demand has enough memory for it; in words.
 pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> {
     let place = task.get() as usize;
     let (Some(spec), Some(program)) = (of.setup.bag.tasks.get(place), of.own_programs.get(&task))

@@ -11,12 +11,12 @@ use super::inputs::{Flaw, FoundFile, InputFiles, Sources};
 use super::programs::{CollectedPrograms, RuntimeSaid};
 use super::written::{bounded, within_limits};
 
-/// Reason for which the commands of a workflow file are not run.
+/// Reason why the commands of a workflow file are not run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnusableCommand {
-    /// The commands can't be run, for this reason.
+    /// The commands can't be run, for the given reason.
     Impossible(String),
-    /// The commands need something that is not allowed: what it is, and the remedy.
+    /// The commands need something that is not allowed; with the problem and the remedy.
     Refused(Flaw),
 }
 

@@ -18,7 +18,7 @@ pub(super) const DIRECTORY: Bytes = Bytes::new(1 << 30);
 pub(super) const THREADS: u32 = 256;
 const MOST_THREADS: u32 = 30_000;
 
-/// Run time of a task, as its section or row gives it.
+/// Source of a task's run time in its section or row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeGiven {
     /// The key `runtime` of the section gives the run time.
@@ -40,7 +40,7 @@ pub(super) struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// Folder in which all files must be.
+    /// Folder outside of which the files must not be; `None` if they may be anywhere.
     pub(super) fn within(&self) -> Option<PathBuf> {
         within(&self.place, &self.base)
     }
@@ -116,8 +116,8 @@ impl TaskForm {
         }
     }
 
-    /// The task with the cells of a row in place of its keys; files that the row names are in
-    /// `base`.
+    /// The task with the cells of a row in place of the section's keys; files that the row names
+    /// are in `base`.
     ///
     /// # Errors
     ///

@@ -51,14 +51,14 @@ pub(super) struct FoundFile {
     pub(super) inside: String,
     /// Path on this host.
     pub(super) file: PathBuf,
-    /// Folder of the experiment that names the file, outside of which the file may be only if that
-    /// is allowed; `None` if the user names the file, who may name any.
+    /// Folder of the experiment that names the file; a file outside of this folder is refused
+    /// unless allowed. `None` if the user names the file: users may name any file.
     pub(super) within: Option<PathBuf>,
 }
 
-/// Folder outside of which files named at this place, relative to `base`, may not be: a file may
-/// name what is beside it, whoever wrote it. Built-in experiments and the command line may name
-/// anything.
+/// Folder outside of which the files named at this place must not be: `base`, the folder of the
+/// naming file. `None` if built-in experiments or the command line name them: these may name any
+/// file.
 pub(crate) fn within(place: &Place, base: &Path) -> Option<PathBuf> {
     let is_strangers = place.at.is_some() && !place.source.ends_with("(built in)");
     is_strangers.then(|| base.to_owned())
@@ -97,7 +97,7 @@ impl FoundFile {
 /// A problem with an input, and the remedy.
 pub(super) type Flaw = (String, String);
 
-/// Contents of the files read so far, each once.
+/// Contents of the input files that were read so far, each stored once.
 #[derive(Debug, Default)]
 pub(crate) struct InputFiles {
     known: BTreeMap<PathBuf, FileRef>,

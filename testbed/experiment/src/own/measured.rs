@@ -20,10 +20,10 @@ pub struct MeasureFile {
     /// Share of a core that a vCPU of the reference speed had during the measurements.
     pub share: Ppm,
     /// Emulated seconds for one second of a core in every run that reads this; `None` in files of
-    /// older versions: then the run's `live.speedup`.
+    /// older versions: then the run's `live.speedup` is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Speedup>,
-    /// Measurements, one for each run.
+    /// Measurements, one for each measured run.
     pub measures: Vec<ProgramMeasure>,
 }
 
@@ -47,7 +47,7 @@ pub struct ProgramMeasure {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MeasuredProgram {
-    /// Exit status; `None` if a signal ended it.
+    /// Exit status; `None` if a signal ended the program.
     pub exit_status: Option<i32>,
     /// The signal that ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,8 @@ pub struct MeasuredProgram {
     /// Hash of each output by path: BLAKE3 in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
-    /// Reason for which CRIU can't checkpoint the program; `None` if it can, or nobody tried.
+    /// Reason for which CRIU can't checkpoint the program; `None` if it can, or a checkpoint was
+    /// not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_dumped: Option<String>,
     /// Observations of a second run, during which CRIU moved the program to another VM; `None` if there was none.
@@ -82,12 +83,12 @@ pub struct MeasuredProgram {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CarriedProgram {
-    /// Changes in the kernel's view of the program's processes since the restore, one sentence each; `None`
-    /// if they were not restored.
+    /// Changes in the kernel's view of the program's processes since the restore, one sentence
+    /// each; `None` if the processes were not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<String>>,
-    /// Reason for which the program could not be moved, or its end, if that differs from the undisturbed
-    /// one.
+    /// Reason why the program could not be moved, or how it ended, if it ended differently from the
+    /// undisturbed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Outputs that differ from the outputs of the undisturbed run.
@@ -96,8 +97,8 @@ pub struct CarriedProgram {
 }
 
 impl MeasuredProgram {
-    /// Run time on a vCPU of the reference speed, if a second of a core counts for `pace`: its CPU
-    /// time and waiting time, whatever share of a core that vCPU has.
+    /// Run time on a vCPU of the reference speed, if one second of a core counts as `pace` emulated
+    /// seconds: the program's CPU time and waiting time, whatever share of a core the vCPU has.
     #[must_use]
     pub fn runtime(&self, pace: Speedup) -> Span {
         let real = Duration::from_micros(self.cpu_us.saturating_add(self.waited_us));
@@ -174,7 +175,8 @@ mod tests {
         }
     }
 
-    /// It computed for a second and waited for half of one, on a quarter of a core.
+    /// A program that computed for a second and waited for half a second, measured on a quarter of
+    /// a core.
     #[test]
     fn the_time_of_a_program_is_one_number_whatever_share_it_was_measured_at() {
         assert_eq!(measured().runtime(Speedup::ONE), Span::from_micros(1_500_000));

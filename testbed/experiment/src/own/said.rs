@@ -9,13 +9,13 @@ use crate::schema;
 
 /// Keys of a bag that define its tasks.
 const TASKS: [&str; 7] = ["name", "job", "env", "task", "tasks", "noise", "program"];
-/// Deadline of tasks that replace others without a deadline.
+/// Deadline of the tasks given on the command line if the replaced tasks have no deadline.
 const DEADLINE: &str = "45m";
 
 /// A user's own program given on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct OwnSaid {
-    /// Keys of `[[workload.task]]` by their last names, with their values.
+    /// Keys of `[[workload.task]]` by the last parts of their paths, with their values.
     pub keys: Vec<Override>,
     /// Whether the program replaces all tasks, instead of the program of each task.
     pub replaces_tasks: bool,

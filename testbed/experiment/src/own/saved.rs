@@ -8,8 +8,8 @@ use dormouse_tasks::own::Saves;
 use super::programs::CollectedPrograms;
 
 impl CollectedPrograms {
-    /// Returns the checkpoint configuration of a bag of `tasks` tasks with these programs. If it differs from
-    /// `written`, the one of `[checkpoint]`, `written` is kept beside it.
+    /// Returns the checkpoint configuration of a bag of `tasks` tasks with these programs. If it
+    /// differs from `written`, the configuration from `[checkpoint]`, `written` is stored as well.
     pub(crate) fn saved(&mut self, written: CheckpointConfig, tasks: usize) -> CheckpointConfig {
         let (mut savers, mut unsaved) = (BTreeSet::new(), BTreeSet::new());
         for (task, program) in &self.programs {

@@ -43,7 +43,7 @@ pub(crate) struct OwnWritten {
     pub(crate) name: String,
     /// Memory that the task needs, if given.
     pub(crate) memory: Option<Bytes>,
-    /// Run time, as far as given.
+    /// Run time of the task, as far as its section or row gives one.
     pub(crate) runtime: RuntimeGiven,
     /// Time of the task's submission.
     pub(crate) submitted: Span,
@@ -174,7 +174,7 @@ fn of_row(
     Ok(one)
 }
 
-/// A flaw, and where it is if that is not the task's place.
+/// A flaw, and its place; without a place, the flaw is at the place of the task.
 type PlacedFlaw = (Option<Box<Place>>, Flaw);
 
 fn fill_task(

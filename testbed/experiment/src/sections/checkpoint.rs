@@ -71,7 +71,7 @@ pub(crate) struct CheckpointSection {
 }
 
 impl Default for CheckpointSection {
-    /// Costs of the Burst-HADS artifact: 12.995 s + 0.04 s per megabyte.
+    /// Default costs: those of the Burst-HADS artifact, 12.995 s + 0.04 s per megabyte.
     fn default() -> Self {
         Self {
             policy: Policy::Budget,

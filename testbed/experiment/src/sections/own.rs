@@ -55,7 +55,7 @@ pub(crate) enum NoticeName {
 }
 
 impl SavesSection {
-    /// Resolves the key.
+    /// The program's way to save its work, from this key's value.
     pub(crate) fn saves(&self) -> Saves {
         match self {
             Self::Named(SavesName::Criu) => Saves::Criu,

@@ -8,7 +8,7 @@ use dormouse_log::Seal;
 use dormouse_model::{AttemptEnds, KeptFile, Step};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
-/// The file of an attempt's folder that is written last.
+/// The file of an attempt's folder that the coordinator writes last.
 const LAST: &str = "exit";
 /// Files that the coordinator adds to every attempt's folder.
 const OF_EVERY: [&str; 2] = [LAST, "not-kept"];
@@ -63,7 +63,8 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The difference of a file from what was left, in words that follow its path.
+/// How a file differs from what the attempt left, in words that follow the file's path; `None` if
+/// it does not differ.
 fn file_difference(folder: &Path, file: &KeptFile) -> Option<&'static str> {
     let path = folder.join(&file.path);
     let Ok(about) = fs::symlink_metadata(&path) else { return Some("is missing") };

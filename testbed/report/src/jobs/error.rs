@@ -36,7 +36,7 @@ pub(crate) fn refused_io(
 }
 
 impl JobsError {
-    /// Whether the user has to change the input.
+    /// Whether the error is in the user's input.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

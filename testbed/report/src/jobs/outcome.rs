@@ -52,7 +52,7 @@ impl JobsOutcome<'_> {
         self.batch.workload.processors
     }
 
-    /// Number of jobs by outcome; jobs that did not end were given up.
+    /// Number of jobs by outcome; jobs that did not end count as given up.
     #[must_use]
     pub const fn outcomes(&self) -> OutcomeTally {
         let Self { verified, reported, failed: given_up, .. } = *self;

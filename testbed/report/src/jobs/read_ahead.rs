@@ -6,7 +6,7 @@ use std::thread::{Builder, Scope};
 
 /// Number of jobs that are handed over at a time.
 const PIECE: usize = 256;
-/// Greatest number of pieces that wait.
+/// Greatest number of pieces of jobs that are read ahead and wait.
 const WAITING: usize = 2;
 
 /// An iterator over the items of another iterator, which a thread reads ahead.

@@ -1,4 +1,4 @@
-//! The folder of a run: a complete run replaces its content, or it stays unchanged.
+//! The folder of a run: its content is replaced by a complete run, or stays unchanged.
 
 use std::ffi::OsString;
 use std::fs;
@@ -48,11 +48,11 @@ const FILES: [&str; 7] = [
 /// place.
 const INSIDE: &str = "run";
 
-/// The folder of a run while files are written into it. Unless [`StagedFolder::commit`] is called, the target folder
-/// stays as before.
+/// The folder of a run while files are written into it. Unless [`StagedFolder::commit`] is called,
+/// the target folder stays as before.
 ///
-/// A virtual run is written beside its folder and moved there when complete. A live run can't be
-/// repeated for nothing, so its log grows in the final place, and the former content waits aside.
+/// A virtual run is written beside its folder and moved there when complete. Repeating a live run
+/// would cost real time, so its log grows in the final place, and the former content is kept aside.
 #[derive(Debug)]
 pub struct StagedFolder {
     /// Folder that files are written into: `target`, or one beside it.

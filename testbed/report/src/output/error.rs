@@ -8,7 +8,7 @@ use dormouse_log::LogError;
 /// Error of writing results or of reading a log.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The folder of a run, or an input file of the run, can't be used as it is.
+    /// The folder of a run, or an input file of the run, can't be used in its present state.
     #[error("{}: {why}", .path.display())]
     Unfit {
         /// The folder or file.
@@ -55,7 +55,7 @@ impl OutputError {
         Self::out(path, "it is a file; give a folder, or one to be made")
     }
 
-    /// Whether the user has to change the input.
+    /// Whether the error is in the user's input.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

@@ -48,7 +48,7 @@ pub struct LogHeader {
 }
 
 /// Longest time of a run with scheduler programs whose steps may be lost by a kill, because they
-/// are not with the system yet.
+/// are not yet handed to the operating system.
 const LOST_AT_MOST: Duration = Duration::from_millis(100);
 
 /// Greatest number of parallel jobs in the log of a virtual run. With more the steps are left out:
@@ -92,7 +92,8 @@ impl LogHeader {
         hash_of(&self.experiment)
     }
 
-    /// Refuses a run whose input files have changed: made again or resumed it would be another run.
+    /// Refuses a run whose input files have changed: the result would differ if the run were
+    /// repeated or resumed.
     ///
     /// # Errors
     ///
@@ -119,7 +120,7 @@ impl LogHeader {
         (self.mode == RunMode::Live).then_some(self.experiment.live.speedup.as_f64())
     }
 
-    /// Experiment and mode, for the first row of a table.
+    /// Experiment and mode in words, for the first row of a table.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Self { experiment, mode, .. } = self;
@@ -196,9 +197,9 @@ pub struct RunLogWriter {
     log: LogWriter,
     header: LogHeader,
     submitted: u64,
-    /// Number of coming steps that the log already has.
+    /// Number of next steps that the log already contains.
     known: usize,
-    /// Last time at which steps that can't be derived again were given to the system.
+    /// Last time at which steps that can't be derived again were handed to the operating system.
     flushed: Instant,
     has_programs: bool,
 }
@@ -218,8 +219,8 @@ impl RunLogWriter {
         Ok(Self { log, header, submitted: 0, known: 0, flushed, has_programs })
     }
 
-    /// Resumes the log in a run's folder, whose last line may be torn; also returns the steps that
-    /// it has.
+    /// Resumes the log in a run's folder, whose last line may be torn; also returns the steps in
+    /// the log.
     ///
     /// # Errors
     ///
@@ -246,7 +247,8 @@ impl RunLogWriter {
         Ok(())
     }
 
-    /// Adds a step. With the first job too many, all steps are taken back.
+    /// Adds a step. Once a virtual run has more jobs and requests than a log may hold, all steps
+    /// are removed from the log.
     ///
     /// # Errors
     ///
@@ -272,7 +274,7 @@ impl RunLogWriter {
         Ok(())
     }
 
-    /// Makes what was added durable.
+    /// Makes all added steps durable on the disk.
     ///
     /// # Errors
     ///
@@ -305,7 +307,7 @@ impl RunLogWriter {
         Ok(self.log.line(&self.header)?)
     }
 
-    /// Writes the rest and returns the head of the hash chain over all lines.
+    /// Writes all remaining steps and returns the head of the hash chain over all lines.
     ///
     /// # Errors
     ///
@@ -333,8 +335,8 @@ pub fn read_header(folder: &Path) -> Result<LogHeader, OutputError> {
     header_of(&open_log(folder)?)
 }
 
-/// The header of a log, whose experiment may not ask for more memory than one that is read from a
-/// file.
+/// The header of a log; an error if its experiment has larger counts than an experiment file may
+/// have.
 fn header_of(log: &LogReader) -> Result<LogHeader, OutputError> {
     let header: LogHeader = log.header_as()?;
     header.experiment.check_counts().map_err(|why| log.damaged(why))?;
@@ -463,7 +465,7 @@ mod tests {
         step
     }
 
-    /// What is said of a log of this header and step.
+    /// Number of steps read from a log with this header and step, or the error message.
     fn said(header: &LogHeader, step: &Step) -> Result<usize, String> {
         let folder = tempfile::tempdir().unwrap();
         let mut log = LogWriter::create(&folder.path().join(dormouse_log::FILE)).unwrap();
@@ -534,7 +536,8 @@ mod beginning_tests {
 
     use super::*;
 
-    /// A log with two steps before the run begins, and so many from its beginning on: where its `begin` is.
+    /// Writes a log with two steps before the run's `begin` event and at most `from_begin` steps
+    /// from this event on. Returns the byte range of the `begin` event.
     fn log_with(folder: &Path, from_begin: usize) -> std::ops::Range<usize> {
         let path = folder.join(FILE);
         let mut log = LogWriter::create(&path).unwrap();
@@ -554,7 +557,8 @@ mod beginning_tests {
         begin
     }
 
-    /// A log of a run that has begun is never said to be one of a run that has not, wherever it is cut or damaged.
+    /// A log of a run that has begun is never reported as the log of a run that has not begun,
+    /// wherever it is cut or damaged.
     #[test]
     fn a_log_whose_begin_is_cut_or_damaged_is_not_taken_for_one_without() {
         let folder = tempfile::tempdir().unwrap();
@@ -590,7 +594,7 @@ mod beginning_tests {
         }
     }
 
-    /// A kill leaves a part of a line, which the seal does not cover.
+    /// A killed coordinator leaves a part of a line, which the seal does not cover.
     #[test]
     fn a_begin_that_was_never_durable_is_none() {
         let folder = tempfile::tempdir().unwrap();

@@ -61,7 +61,8 @@ pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Users who may do what this process does in any case.
+/// Users whose access to a folder is no additional danger, because they can control this process
+/// anyway.
 #[derive(Clone, Copy, Debug)]
 struct TrustedUsers {
     own: u32,

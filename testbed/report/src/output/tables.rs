@@ -1,4 +1,4 @@
-//! Tables that are written while a run goes.
+//! Tables that are written during a run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) struct TableFiles {
 }
 
 impl TableFiles {
-    /// No table yet, in this folder.
+    /// Starts with no tables; they will be created in this folder.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), hashes: BTreeMap::new() }
     }

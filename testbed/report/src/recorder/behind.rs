@@ -1,4 +1,4 @@
-//! The recorder of a run on another thread, so that the run does not wait for its files.
+//! Runs the recorder of a run on another thread, so that the run does not wait for its files.
 
 use std::io::ErrorKind;
 use std::panic::resume_unwind;
@@ -18,7 +18,7 @@ const PIECE: usize = 256;
 /// Greatest number of pieces of steps that wait for the recorder: a run that is faster than its recorder waits for it.
 const WAITING: usize = 2;
 
-/// Some steps, followed by used ones whose memory is reused.
+/// A piece of new steps, followed by recorded steps whose memory is reused.
 #[derive(Debug, Default)]
 struct StepPiece {
     steps: Vec<Step>,
@@ -58,11 +58,12 @@ impl<'scope, 'a: 'scope> RecorderThread<'scope, 'a> {
         Ok(Self { folder, wants_all, piece: StepPiece::default(), to, back, thread })
     }
 
-    /// Takes a step and leaves a used one in its place.
+    /// Takes a step to be recorded, and leaves an already recorded step in its place, whose memory
+    /// can be reused.
     ///
     /// # Errors
     ///
-    /// The recorder has failed: [`Self::finish`] tells why.
+    /// The recorder has failed: [`Self::finish`] returns the reason.
     pub(crate) fn take(&mut self, step: &mut Step) -> Result<(), JobsError> {
         if !self.wants_all && !RunRecorder::is_needed(step) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Whatever thread records a run, and whether it is shown all of its steps or those alone that matter to it.
+//! Tests that a run's files are the same on whichever thread the run is recorded, and whether the
+//! recorder gets all steps or only those that it needs.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -40,7 +41,7 @@ fn play(header: &LogHeader, mut see: impl FnMut(&mut Step)) {
     play_requests(experiment, &mut run, &mut model(experiment), outside, see).unwrap();
 }
 
-/// The recorder of a run whose steps are to come. A log that they are to be left out of is told so.
+/// A recorder for a new run; without `with_steps`, the log leaves the steps out.
 fn recorder<'a>(header: &'a LogHeader, folder: &Path, with_steps: bool) -> RunRecorder<'a> {
     let mut log = RunLogWriter::begin(folder, header).unwrap();
     log.expect(if with_steps { 0 } else { 1_000_000 }).unwrap();
@@ -102,7 +103,7 @@ fn the_digest_is_that_of_the_run_itself() {
     assert_eq!(results.jobs.unwrap().decisions_sha256, run.digest());
 }
 
-/// Each of the tables is written in pieces while the run goes, and at its end.
+/// Each table is written in pieces during the run and at its end.
 #[test]
 fn a_disk_that_is_full_ends_the_run_with_the_file_that_has_no_room() {
     for jobs in ["40", "9000"] {

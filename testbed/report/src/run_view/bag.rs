@@ -205,7 +205,8 @@ fn build_cards(of: &BagResults<'_>) -> Vec<FigureCard> {
     cards
 }
 
-/// Shortest time that is reported: every program has a file or two.
+/// Shortest wait for inputs that is reported: shorter waits are usual, since every program has a
+/// file or two.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
 /// Longest real time from the command to start a program until its inputs had arrived; `None` in a
@@ -221,7 +222,7 @@ pub(super) fn longest_emulated(of: &BagResults<'_>) -> Option<Span> {
     longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.to_emulated(longest))
 }
 
-/// A line on that time, if it is long enough.
+/// A line on the longest wait for inputs; `None` if this wait is too short to be reported.
 pub(super) fn line(of: &BagResults<'_>) -> Option<SummaryLine> {
     let (real, emulated) = (longest_wait(of)?, longest_emulated(of)?);
     (real >= WORTH_TELLING).then(|| {

@@ -25,8 +25,8 @@ const MOST_TASKS: usize = 1_000;
 /// Virtual runs for comparison with the reported run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunsBeside {
-    /// The run on on-demand VMs alone, with the name of its scheduler; `None` if the reported run itself is one, or if
-    /// no type is sold on demand.
+    /// The run on on-demand VMs alone, with the name of its scheduler; `None` if the reported run
+    /// itself uses only on-demand VMs, or if no type is sold on demand.
     on_demand: Option<(String, Result<RunTotals, String>)>,
     /// The run without interruptions; `None` if the reported run had none, or if a scheduler program would have to
     /// decide again.
@@ -235,8 +235,8 @@ fn undisturbed_experiment(run: &BagResults<'_>, experiment: &Experiment) -> Opti
     Some(other)
 }
 
-/// The experiment with the run times that users' own programs really had: users' estimates hold for
-/// no program. All other tasks keep the experiment's run times.
+/// The experiment with the run times that users' own programs really had, since users' estimates
+/// can be wrong. All other tasks keep the experiment's run times.
 fn as_it_took(experiment: &Experiment, record: &RunRecord) -> Experiment {
     let mut as_it_took = experiment.clone();
     let Some(speedup) = record.speedup else { return as_it_took };
@@ -257,9 +257,9 @@ fn as_it_took(experiment: &Experiment, record: &RunRecord) -> Experiment {
     as_it_took
 }
 
-/// The stated run time of a task on the type of its last VM, and the measured one: the work it
-/// continued from, and the time of its last attempt without checkpoints. `None` if it has not
-/// ended, or if its speed changed.
+/// The stated run time of a task on the type of its last VM, and the measured run time: the work
+/// that its last attempt continued from, and that attempt's time without checkpoints. `None` if the
+/// task has not ended, or if its speed changed.
 fn measured_runtime(
     setup: &Setup,
     record: &RunRecord,
@@ -323,8 +323,9 @@ memory = "64 MB"
         record.see(&Step { at: Time::from_secs(s), event, effects, ..Step::blank() });
     }
 
-    /// Three programs of which ten minutes were said. The first took 10 s of real time, so that it runs for five
-    /// minutes; the second began with half of its work, and took 8 s; the third has not ended.
+    /// Three programs with a stated run time of ten minutes. The first took 10 s of real time,
+    /// which is five minutes of emulated time; the second began with half of its work done, and
+    /// took 8 s; the third has not ended.
     #[test]
     fn the_runs_beside_a_live_run_have_the_times_that_its_programs_took() {
         let folder = tempfile::tempdir().unwrap();

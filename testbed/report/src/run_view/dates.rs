@@ -22,7 +22,7 @@ pub(super) fn begins(calendar: Calendar) -> Option<String> {
     }
 }
 
-/// End of a chart's line of figures: the date from which its times count.
+/// End of the line of figures in a chart: the date from which the chart's times count.
 pub(super) fn from_date(calendar: Calendar) -> String {
     calendar.beginning_date().map(|date| format!(" · from {date}")).unwrap_or_default()
 }

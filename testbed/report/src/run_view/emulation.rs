@@ -55,7 +55,7 @@ pub(super) fn section(of: &BagResults<'_>) -> Vec<PageBlock> {
     blocks
 }
 
-/// Blocks on taken and promised times.
+/// Blocks of the page that compare the measured times of tasks with the promised times.
 fn time_blocks(of: &BagResults<'_>, fidelity: &FidelityVerdict) -> Vec<PageBlock> {
     let tasks = &fidelity.tasks;
     if tasks.tasks_judged == 0 {

@@ -17,7 +17,7 @@ pub(super) struct FaultResult<'a> {
     n: usize,
     asked: &'a HostFault,
     speedup: Option<Speedup>,
-    /// The fault's history and cost; `None` if the run never came to it.
+    /// The fault's history and cost; `None` if the fault never occurred in the run.
     came: Option<(&'a FaultHistory, FaultCost)>,
 }
 
@@ -51,7 +51,8 @@ impl FaultResult<'_> {
         }
     }
 
-    /// Whether the fault had hosts, and on each of them is over, or the host was lost.
+    /// Whether the fault had an effect on some host, and is over on each of its hosts that was not
+    /// lost.
     fn is_over(&self) -> bool {
         self.came.as_ref().is_some_and(|(history, _)| {
             let is_over = !history.hosts.is_empty();
@@ -136,7 +137,8 @@ pub(super) fn table(faults: &[FaultResult<'_>]) -> Option<TypedTable> {
     Some(table.into())
 }
 
-/// Lines for a terminal: number and total cost of the faults, or that none came.
+/// Lines for a terminal: number and total cost of the faults, or the message that no fault
+/// occurred.
 pub(super) fn lines(results: &RunResults<'_>, faults: &[FaultResult<'_>]) -> Vec<SummaryLine> {
     if faults.is_empty() {
         return Vec::new();

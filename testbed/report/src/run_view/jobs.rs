@@ -1,4 +1,5 @@
-//! The view of a run of parallel jobs alone, and the parts on jobs for runs that they share.
+//! The view of a run of parallel jobs alone, and the parts on jobs for runs that parallel jobs
+//! share with other work.
 
 use std::collections::BTreeMap;
 
@@ -41,12 +42,13 @@ pub(super) fn view(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     RunView { summary, lines, gantt, page, plan: None, tables, hashes: BTreeMap::new() }
 }
 
-/// Mean work rate of a machine in words. Two jobs that share a processor can exceed one alone.
+/// Mean work rate of a machine in words. Two jobs that share a processor can exceed the rate of one
+/// job alone.
 fn work_rate(rate: f64, machine: u32) -> String {
     format!("the work of {rate:.1} processors with one job each, on {machine}")
 }
 
-/// Whether all submitted jobs have ended well.
+/// Whether all submitted jobs have ended successfully.
 pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
     jobs.outcomes().is_complete()
 }
@@ -124,7 +126,7 @@ fn summary_json(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Value {
     summary
 }
 
-/// The object on jobs in the summary of a run that a bag shares.
+/// The object on jobs in the summary of a run that the jobs share with a bag.
 pub(super) fn part_of_summary(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Value {
     /// Keys that are about the whole run.
     const OF_THE_RUN: [&str; 10] = [

@@ -79,7 +79,7 @@ pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
     (!drawn.is_empty()).then(|| format!("drawn: {}", drawn.join("; ")))
 }
 
-/// The drawn place of a job.
+/// Place of a job in the chart.
 fn job_place((lane, rows): (usize, u32), spell: &JobSpell) -> GanttPlace {
     let mut on: Vec<u32> = spell.on.iter().copied().filter(|&cpu| cpu < rows).collect();
     on.sort_unstable();

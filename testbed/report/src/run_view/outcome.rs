@@ -26,7 +26,7 @@ pub struct RunResults<'a> {
     pub record: Option<RunRecord>,
     /// Histories of the hosts of a live run of parallel jobs alone.
     pub of_hosts: Option<RunRecord>,
-    /// Plan of the bag's scheduler, if it plans.
+    /// Plan of the bag's scheduler, if the scheduler makes a plan.
     pub plan: Option<Plan>,
     /// Share of a host core that a vCPU of the reference speed had; `None` in virtual time.
     pub share: Option<Ppm>,
@@ -38,13 +38,13 @@ pub struct RunResults<'a> {
     pub requests: Option<RequestsOutcome>,
     /// Head of the hash chain over the lines of the run's log; `None` if it is unknown.
     pub log: Option<Head>,
-    /// BLAKE3 hash of each table that was written while it went, by file name, if known.
+    /// BLAKE3 hash of each table that was written during the run, by file name, if known.
     pub hashes: BTreeMap<&'static str, String>,
-    /// Real duration in seconds: the only thing that differs between equal runs.
+    /// Real duration of the run in seconds: the only value that differs between equal runs.
     pub wall_s: f64,
 }
 
-/// A run with a bag.
+/// Results of a run with a bag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BagResults<'a> {
     pub(super) of: &'a RunResults<'a>,
@@ -175,7 +175,7 @@ impl BagResults<'_> {
         self.of.header.experiment.setup.bag.deadline
     }
 
-    /// Whether the run is for tasks; one of EC2's callers has VMs alone, and no deadline.
+    /// Whether the run is for tasks; a run for callers of EC2's API has only VMs, and no deadline.
     pub(super) const fn has_tasks(&self) -> bool {
         self.of.header.experiment.ec2.is_none()
     }
@@ -200,8 +200,9 @@ impl BagResults<'_> {
         self.record.tasks.iter().zip(specs).enumerate().map(of)
     }
 
-    /// Planned VM and times of each task, by its number. VMs of a plan are launched in its order,
-    /// so their numbers are those that the tenant gave to the real VMs.
+    /// Planned VM, by its number in the run, and planned times of each task, by the task's number.
+    /// The VMs of a plan are launched in order, so the n-th VM of the plan is the n-th VM of the
+    /// bag.
     fn planned_tasks(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
         let tenants = self.of.header.experiment.tenants();
         let numbers = tenants.tenant_numbers(tenants.with_bag().unwrap_or_default());

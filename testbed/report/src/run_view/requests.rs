@@ -1,4 +1,5 @@
-//! The view of a run of requests for VMs alone, and the parts on requests for runs that they share.
+//! The view of a run of requests for VMs alone, and the parts on requests for runs that requests
+//! share with other work.
 
 use std::collections::BTreeMap;
 

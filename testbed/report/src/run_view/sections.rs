@@ -275,7 +275,8 @@ fn every_task(of: &BagResults<'_>) -> TypedTable {
 mod tests {
     use super::*;
 
-    /// The sentence of every tariff with the boot charged or not, and the time in which it is frozen or not.
+    /// Compares the sentence about charges for every tariff: with or without charged boot, and with
+    /// or without charged frozen time.
     #[test]
     fn the_bill_says_how_it_is_reckoned() {
         let of = |tariff, boot, frozen| {

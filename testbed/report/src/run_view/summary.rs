@@ -113,7 +113,8 @@ fn of_bag(of: &BagResults<'_>) -> Value {
     })
 }
 
-/// Reason for the run's speed-up; the cells are those at the load that counts.
+/// Reason for the run's speed-up as JSON, with the calibration's measurements at the load that
+/// decided it.
 fn speedup_choice(choice: &SpeedupChoice) -> Value {
     let calibration = choice.calibration.as_ref();
     json!({

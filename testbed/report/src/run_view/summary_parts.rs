@@ -3,7 +3,7 @@
 use dormouse_analysis::RunRecord;
 use serde_json::{Value, json};
 
-/// Removes those of these keys that have no value.
+/// Removes each of the given keys whose value is null.
 pub(super) fn leave_out(summary: &mut Value, keys: &[&str]) {
     if let Some(summary) = summary.as_object_mut() {
         summary.retain(|key, value| !value.is_null() || !keys.contains(&key.as_str()));

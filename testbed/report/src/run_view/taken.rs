@@ -1,4 +1,5 @@
-//! VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
+//! VMs that the provider preempted to make room for other VMs: on the page, in `taken.csv` and in
+//! `summary.json`.
 
 use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{DisplacedTask, TakenVm, TenantToll, VmTenant, taken, tolls};
@@ -88,7 +89,8 @@ impl TakenVms<'_> {
             .into()
     }
 
-    /// Section "VMs that were taken": whose request took which VM, and the cost for each tenant.
+    /// Section "VMs that were taken": which request displaced which VM, and the cost for each
+    /// tenant.
     pub(super) fn section(&self) -> Vec<PageBlock> {
         if self.taken.is_empty() {
             return vec![PageBlock::text("No VM was taken for another: there was room for all.")];

@@ -206,7 +206,7 @@ impl VmLanes<'_> {
         }
     }
 
-    /// Draws where an attempt ran at the baseline, and the part that it computed in vain.
+    /// Draws where an attempt ran at the baseline, and the part of its work that was lost.
     fn draw_overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
         let place = self.row_of(attempt);
         let changes = attempt.modes.iter().map(|&(at, _)| at).skip(1).chain([until]);
@@ -223,7 +223,7 @@ impl VmLanes<'_> {
         }
     }
 
-    /// Draws links from what a checkpoint kept to where the task continued.
+    /// Draws a link from the work that each checkpoint saved to the place where the task continued.
     fn draw_migrations(&mut self, task: &TaskOutcome<'_>) {
         for (was, is) in task.is.migrations() {
             let from = was.kept_at().unwrap_or(was.sent);

@@ -72,7 +72,8 @@ fn compared_run(header: &LogHeader) -> ComparedRun {
     }
 }
 
-/// The error for a run in which this step differs.
+/// Returns a function that makes the error for a run in which the step with the given number
+/// differs.
 fn other_version(header: &LogHeader, dir: &Path) -> impl FnOnce(u64) -> TwinError {
     let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
     move |step| TwinError::OtherVersion { path, step, made_by }

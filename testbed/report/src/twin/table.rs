@@ -212,7 +212,8 @@ impl ComparisonText<'_> {
         }
     }
 
-    /// Writes the decision of each run, or `none`.
+    /// Adds rows on the first decision in which the live run and its twin differ; `none` stands for
+    /// a missing decision.
     fn add_decided(&mut self, of: &LiveAndTwin<Option<DivergentDecision>>, none: &str) {
         let sides = [("live", "in the twin", &of.live), ("in the twin", "live", &of.twin)];
         for (which, other, decided) in sides {
@@ -264,7 +265,7 @@ pub fn csv(twin: &TwinComparison) -> String {
     TypedTable::from(table).to_csv()
 }
 
-/// Adds a column for each side to the table.
+/// Adds two columns to the table: one for the live run and one for its twin.
 fn add_sides<'a, C: Into<TableCell>>(
     table: TableOf<&'a TwinTask>,
     column: fn(String) -> TableColumn,

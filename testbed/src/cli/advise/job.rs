@@ -1,4 +1,4 @@
-//! A job, and how long VMs live.
+//! Options of `dormouse advise` on a job and on the lifetimes of VMs.
 
 use clap::Args;
 use dormouse_units::Span;
@@ -34,7 +34,7 @@ pub(super) fn in_hours(span: Span) -> String {
     format!("{} h", short(span.as_secs_f64() / 3_600.0))
 }
 
-/// Parses the value of an enum by its name in experiments.
+/// Parses the value of an enum, which is written as in experiment files.
 pub(super) fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(json!(text)).map_err(|error| error.to_string())
 }

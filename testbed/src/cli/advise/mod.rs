@@ -1,4 +1,4 @@
-//! `dormouse advise`: what to decide on VMs that are taken away, with the curve behind it.
+//! `dormouse advise`: decisions about VMs that the provider may preempt, with the curve behind each decision.
 
 mod bid;
 mod checkpoints;

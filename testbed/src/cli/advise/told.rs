@@ -1,4 +1,4 @@
-//! How advice is told: on the terminal, as JSON, as a page.
+//! Output of a piece of advice: on the terminal, as JSON, and as a page.
 
 use std::path::PathBuf;
 
@@ -29,14 +29,14 @@ pub(super) struct Advice {
     pub(super) title: &'static str,
     pub(super) verdict: String,
     pub(super) table: TypedTable,
-    /// Labels of the axes along and beside the curves.
+    /// Labels of the horizontal and the vertical axis.
     pub(super) words: [&'static str; 2],
     pub(super) curves: Vec<(String, Vec<(f64, f64)>)>,
     pub(super) json: Value,
 }
 
 impl Advice {
-    /// Prints the advice, and writes its files if the options say so.
+    /// Prints the advice, and writes its files if the options request files.
     pub(super) fn tell(self, to: &Where) -> Result<(), Failure> {
         let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
         let series = curves.iter().enumerate().map(|(colour, (name, points))| {

@@ -7,7 +7,8 @@ pub struct Example {
     pub line: &'static str,
     /// The result, in a few words.
     pub about: &'static str,
-    /// Requirement beside this program and the files that earlier examples leave, such as root; `None`: none.
+    /// Requirement beside this program and the files that earlier examples leave, such as root; `None`: no other
+    /// requirement.
     pub needs: Option<&'static str>,
 }
 

@@ -38,7 +38,8 @@ fn below(path: &str, command: Command) -> Command {
     })
 }
 
-/// Examples for the command of one part of a paper: parts have the options of the whole paper.
+/// Examples for the command of one part of a paper, derived from the examples of the whole paper, which has the same
+/// options.
 fn of_a_part(path: &str) -> Vec<(String, String)> {
     let fewer = if path.contains("measy/") { "--jobs 500" } else { "--seeds 3" };
     vec![

@@ -1,4 +1,4 @@
-//! Examples of the commands about hosts, and of runs on several.
+//! Examples of the commands about hosts, and of runs on several hosts.
 
 use super::example::{Example, Examples};
 

@@ -1,4 +1,4 @@
-//! Interruptions that are written down.
+//! Inspects a file of recorded interruptions.
 
 use std::collections::BTreeMap;
 

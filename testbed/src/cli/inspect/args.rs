@@ -1,4 +1,4 @@
-//! Arguments of `dormouse inspect`, and the words for what is wrong with its file.
+//! Arguments of `dormouse inspect`, and the messages for mistakes in its file.
 
 use std::path::PathBuf;
 

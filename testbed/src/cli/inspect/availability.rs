@@ -1,4 +1,4 @@
-//! Records of how many spot VMs can be had.
+//! Inspects records of the number of available spot VMs.
 
 use dormouse_cloud::{SpotAvailability, count_trace_prices};
 use dormouse_experiment::read_file;

@@ -1,4 +1,4 @@
-//! Instance types, and what the provider's spot advisor says of them.
+//! Inspects instance types, and the data of the provider's spot advisor on them.
 
 use dormouse_cloud::{Market, read_advisor, read_types};
 use dormouse_experiment::read_file;

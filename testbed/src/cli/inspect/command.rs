@@ -1,4 +1,4 @@
-//! Looking at a file: from its first bytes to what is said of it.
+//! Inspects a file: from its first bytes to the printed findings.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileTypeExt as _;

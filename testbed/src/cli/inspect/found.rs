@@ -1,4 +1,4 @@
-//! What was found in a file, for people and for programs.
+//! Findings about a file, for people and for programs.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub(super) struct Found {
     packing: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) separator: Option<String>,
-    /// The columns that were found, each with its heading, in words.
+    /// The detected columns, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
     /// Headings of columns that are not read.

@@ -1,4 +1,4 @@
-//! The beginning of a file, by which its kind is told.
+//! The beginning of a file, from which the file's kind is detected.
 
 use std::borrow::Cow;
 use std::io::{self, Cursor};

@@ -1,4 +1,4 @@
-//! Logs of parallel jobs.
+//! Inspects logs of parallel jobs.
 
 use dormouse_units::Time;
 use dormouse_workload::{JobsFormat, OnMalformed, Separator, Statistics, SwfError, Trace};

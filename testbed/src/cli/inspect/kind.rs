@@ -1,4 +1,4 @@
-//! Kinds of files, told by what they begin with.
+//! Kinds of files, detected from their beginning.
 
 use std::io;
 
@@ -19,7 +19,7 @@ use crate::cli::failure::Failure;
 pub(super) struct Kind {
     /// The kind in a word or two, for a list of all kinds.
     name: &'static str,
-    /// Returns whether a file with this beginning is of this kind.
+    /// Returns whether a file with this beginning belongs to this kind.
     is: fn(&Head, &Chosen) -> io::Result<bool>,
     /// Sets of keys by which JSON is recognised: a file has all keys of one set, even if it is damaged.
     keys: &'static [&'static [&'static str]],
@@ -126,12 +126,12 @@ const CATALOGUE: &[&str] = &[
 ];
 
 impl Kind {
-    /// The kind of a file with this beginning; `None` if it is of no known kind. A file that no kind accepts, but that
-    /// can be only of one, counts as that one, whose reader then reports its flaws.
+    /// The kind of a file with this beginning; `None` if it is of no known kind. A file that no kind accepts but that
+    /// can belong to only one kind counts as this kind; the reader of this kind then reports the file's flaws.
     ///
     /// # Errors
     ///
-    /// No kind accepts the file, and one of them can't read its beginning.
+    /// No kind accepts the file, and one kind can't read the beginning of the file.
     pub(super) fn detect(head: &Head, chosen: &Chosen) -> io::Result<Option<&'static Self>> {
         let mut unreadable = None;
         for kind in &KINDS {
@@ -165,7 +165,7 @@ impl Kind {
     }
 }
 
-/// Whether the user chose a column of prices, which no other kind has.
+/// Whether the user chose a column of prices, which only files of prices have.
 fn are_prices_chosen(chosen: &Chosen) -> bool {
     chosen.iter().any(|(name, _)| name == "price")
 }

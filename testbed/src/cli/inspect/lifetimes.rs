@@ -1,4 +1,4 @@
-//! Lifetimes of VMs.
+//! Inspects recorded lifetimes of VMs.
 
 use std::collections::BTreeSet;
 

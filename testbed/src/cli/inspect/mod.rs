@@ -1,4 +1,5 @@
-//! `dormouse inspect`: what a file is, what was understood of it, and the experiment lines that use it.
+//! `dormouse inspect`: the kind of a file, its content as Dormouse reads it, and the lines of an experiment that use
+//! the file.
 
 mod acts;
 mod args;

@@ -1,4 +1,4 @@
-//! Records of spot prices.
+//! Inspects records of spot prices.
 
 use dormouse_cloud::{PriceQuery, PriceStatistics, SeriesName, read_prices};
 use dormouse_experiment::{read_file, without_ending};

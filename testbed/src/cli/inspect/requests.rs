@@ -1,4 +1,4 @@
-//! Requests for VMs.
+//! Inspects requests for VMs.
 
 use std::fmt::Write as _;
 use std::fs::File;

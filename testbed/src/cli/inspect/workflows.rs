@@ -1,4 +1,4 @@
-//! Workflows: tasks of which some follow others.
+//! Inspects workflows: tasks of which some follow others.
 
 use dormouse_experiment::read_workflow;
 use dormouse_workload::{WorkflowFormat, WorkflowShape};

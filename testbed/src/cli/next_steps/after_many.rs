@@ -26,7 +26,8 @@ pub(in crate::cli) fn after_cells(
     page(folder).into_iter().chain(one).chain(more).collect()
 }
 
-/// The command of a folder with twice the seeds; `None`: its seeds are listed one by one, or it has none.
+/// The command that made a folder, with twice as many seeds; `None`: its seeds are listed one by one, or the command
+/// has no number of seeds.
 fn more_seeds(spec: &FolderSpec) -> Option<FolderSpec> {
     let mut more = spec.clone();
     match &mut more {

@@ -1,8 +1,8 @@
-//! The next steps after a command: lines that are worth typing, said at its end.
+//! The next steps after a command: commands that are worth typing, printed at its end.
 //!
-//! A command says them each time, as the paths in them differ, and once, however many runs it made. Only people are
-//! told: nothing is said where standard output or error is no terminal, with `--quiet` or `--json`, or with
-//! `DORMOUSE_HINTS=0` in the environment.
+//! They are printed at the end of every such command, because the paths in them differ, and once however many runs a
+//! command made. Only people get them: nothing is printed if standard output or error is no terminal, with `--quiet` or
+//! `--json`, or with `DORMOUSE_HINTS=0` in the environment.
 
 mod after_files;
 mod after_many;

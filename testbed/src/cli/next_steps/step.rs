@@ -1,4 +1,4 @@
-//! A command that is worth typing after another, and when such are said.
+//! A command that is worth typing after another one, and the conditions under which such commands are printed.
 
 use std::io::IsTerminal as _;
 
@@ -33,7 +33,7 @@ pub(in crate::cli) fn pasted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) 
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The steps one below the other, each with a comment, so that a whole line can be pasted.
+/// The next steps one below the other, each with a comment, so that a whole line can be pasted.
 pub(in crate::cli) fn aligned(indent: &str, steps: &[NextStep]) -> String {
     let width = steps.iter().map(|step| step.line.chars().count()).max().unwrap_or_default();
     let lines =

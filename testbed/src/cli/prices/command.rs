@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! The subcommands of `dormouse prices`.
 
 use clap::Subcommand;
 

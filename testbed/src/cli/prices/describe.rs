@@ -39,7 +39,7 @@ pub(crate) struct DescribeArgs {
     json: bool,
 }
 
-/// A price record that was read.
+/// A price record that was read from a file.
 struct Described {
     name: String,
     record: PriceRecord,
@@ -80,7 +80,8 @@ impl DescribeArgs {
         })
     }
 
-    /// Adds the records of a file. If there are several, those with only one price are left out, with a note.
+    /// Adds the records of a file. If the file has several records, those with only one price are left out, with a
+    /// note.
     fn describe(
         &self,
         path: &Path,

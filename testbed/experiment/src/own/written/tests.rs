@@ -1,4 +1,4 @@
-//! Sections of programs of the user's own, and the tasks that they come to.
+//! Tests of sections with users' own programs, and of the tasks that they produce.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -157,7 +157,7 @@ fn what_makes_no_sense_is_told_with_its_place_and_a_remedy() {
     }
 }
 
-/// Both would be `a.csv` in the directory.
+/// Two input files of a task would both be `a.csv` in the task's directory.
 #[test]
 fn two_files_can_t_have_one_place() {
     let folder = folder();
