@@ -77,7 +77,7 @@ impl ProgramWords<'_> {
     ///
     /// # Errors
     ///
-    /// The limit that it exceeds.
+    /// The limit that the program exceeds.
     pub fn check(self) -> Result<(), String> {
         let bytes = |words: &[String]| words.iter().map(String::len).sum::<usize>();
         let words = bytes(self.argv) + bytes(self.verify) + bytes(self.outputs);

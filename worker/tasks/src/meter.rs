@@ -7,8 +7,8 @@ use crate::progress::{Progress, ProgressWriter, State};
 
 /// Multiple of the usual time of the same work up to which a step of the clock is trusted.
 const BELIEVED_FACTOR: f64 = 50.0;
-/// Time beyond that multiple up to which a step of the clock is trusted; it covers page faults and the first units of a
-/// new phase.
+/// Extra time, in addition to `BELIEVED_FACTOR` times the usual time, up to which a step of the clock is trusted;
+/// covers page faults and the first units of a new phase.
 const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 
 /// The amount of work after which a task ends.

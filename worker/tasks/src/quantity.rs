@@ -14,7 +14,7 @@ const SIZES: [(&str, f64); 8] = [
     ("B", 1.0),
 ];
 
-/// Units of time, in seconds. A unit that is the end of another comes after it.
+/// Units of time, in seconds. A unit whose name ends another unit's name, as `s` ends `ms`, comes after that one.
 const TIMES: [(&str, f64); 6] =
     [("ms", 1e-3), ("us", 1e-6), ("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 

@@ -1,6 +1,6 @@
-//! Supervisor of a user's own program: the parent process, which beats on the progress page, reaps
-//! orphans, and records how the program ended once all its processes are gone. The program that
-//! checks an answer has a supervisor of its own.
+//! Supervisor of a user's own program: the parent process, which publishes heartbeats on the progress page, reaps
+//! orphans, and records how the program ended once all its processes are gone. The program that checks an answer has a
+//! supervisor of its own.
 //!
 //! ```text
 //! dormouse-task own --order FILE --progress FILE --result FILE
@@ -33,7 +33,7 @@ pub const WORK: &str = "work";
 const LONGEST: u64 = 4 << 20;
 /// Greatest size of a written result, in bytes.
 const RESULT_BYTES: usize = 1024;
-/// Time between two beats of a supervisor.
+/// Time between two heartbeats of a supervisor.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Order to a supervisor: the program to run.
@@ -220,7 +220,7 @@ fn clear_path(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// The progress page on which a supervisor beats.
+/// The progress page on which a supervisor publishes heartbeats.
 struct SupervisorBeats {
     page: ProgressWriter,
     count: u64,
@@ -291,7 +291,7 @@ impl SupervisorBeats {
         }
     }
 
-    /// Sleeps until a child ends or the next beat is due.
+    /// Sleeps until a child ends or the next heartbeat is due.
     fn sleep_until_beat(&self) {
         let nanoseconds = BEAT.subsec_nanos().into();
         let span = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };

@@ -7,8 +7,8 @@
 //! applied to a start that is linear in the index. The check at the end compares all of the
 //! memory with it, so one bit that a migration lost anywhere is found.
 //!
-//! So a right end can be had without the work. A number of which no closed form is known goes through every x of every
-//! pass: the task's trail ([`trail`](crate::trail)).
+//! So the right final values can be computed without the work. The task's trail ([`trail`](crate::trail)) can't: no
+//! closed form is known for it, and it includes every x of every pass.
 
 use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;

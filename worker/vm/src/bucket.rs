@@ -133,7 +133,7 @@ mod tests {
     }
 
     proptest! {
-        /// However time is cut, the same comes out: nothing is lost to rounding.
+        /// Passing time in pieces or at once gives the same credits: nothing is lost to rounding.
         #[test]
         fn cutting_time_changes_nothing(cuts in prop::collection::vec(1_u64..5_000_000, 1..40), used in 0_u64..600_000) {
             let (mut whole, mut parts) = (t3_large(10), t3_large(10));

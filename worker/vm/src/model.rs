@@ -1,10 +1,10 @@
 //! The modelled backend of a VM: tasks progress exactly at the speeds they should.
 //!
-//! In virtual time it is the VM. Beside a real VM it is what that is held to: what each task
-//! should have done by now, and when it should end.
+//! In virtual time the model is the VM. Beside a real VM the model is the reference: what each task should have done by
+//! now, and when it should end.
 //!
-//! Rates are constant between what happens and are made anew only for the tasks that it touches.
-//! Amounts are whole numbers that nothing rounds, so that passing time in pieces changes nothing.
+//! Rates are constant between events and are computed again only for the tasks that an event affects. Amounts are whole
+//! numbers without rounding, so passing time in pieces changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -124,7 +124,7 @@ impl VmModel {
         self.now
     }
 
-    /// Returns the VM's machine.
+    /// Returns the state of the VM's machine: whether it is frozen, and its credits.
     #[must_use]
     pub const fn machine(&self) -> &MachineState {
         &self.machine
@@ -285,8 +285,8 @@ impl VmModel {
         self.change_task(now, task, attempt, |running| running.mode = mode)
     }
 
-    /// Credits a task with a start that much earlier: it is promised the work of that time, and its credits are
-    /// spent.
+    /// Credits a task with a start that is `span` earlier: the task is promised the work of that time, and its CPU
+    /// credits are spent.
     pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
         if self.machine.is_frozen() {
             return;
@@ -349,8 +349,8 @@ impl VmModel {
         self.set_supply_since(now, now, cpu, share);
     }
 
-    /// Sets the share of a real processor that a vCPU has had since an earlier time: tasks on it are brought to where
-    /// they would be.
+    /// Sets the share of a real processor that a vCPU has had since an earlier time: the progress of the tasks on it is
+    /// corrected.
     pub fn set_supply_since(&mut self, now: Time, since: Time, cpu: u32, share: Ppm) {
         self.pass_until(now);
         self.settle_touched();
@@ -471,7 +471,7 @@ impl VmModel {
         }
     }
 
-    /// Passes time up to `now`, before which nothing is due. Everything must be settled.
+    /// Passes time up to `now`, before which no event is due. All rates and plans must be up to date.
     fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
         self.now = now;

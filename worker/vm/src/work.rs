@@ -1,4 +1,4 @@
-//! What runs on a modelled VM, and what happens to it there.
+//! Tasks of a modelled VM, and the events of their work.
 
 use dormouse_units::{Attempt, Bytes, Cpus, Credits, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 

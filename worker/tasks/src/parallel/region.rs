@@ -30,7 +30,7 @@ struct TeamWords {
     publishing: AtomicBool,
 }
 
-/// Words that one rank writes and others read, on one or two cache lines of its own.
+/// Words that one rank writes and other ranks read, on one or two cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
 struct RankWords {

@@ -48,8 +48,8 @@ impl AttemptTable {
 
     /// Kills the process of an attempt, which then leaves its seat.
     ///
-    /// On a frozen VM it isn't seen gone before the thaw, but it never executes another instruction of its own, since
-    /// it wakes inside the kernel with the signal pending.
+    /// On a frozen VM the process isn't seen gone before the thaw, but it never executes another instruction of its
+    /// own, since it wakes inside the kernel with the signal pending.
     pub(super) fn kill_attempt(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Dying { by: None };
@@ -101,8 +101,8 @@ impl AttemptTable {
         }
     }
 
-    /// Fails an attempt whose process the kernel doesn't let die, as with a disk that doesn't answer. Its slot stays
-    /// occupied.
+    /// Fails an attempt whose process the kernel doesn't let die, as when a disk doesn't answer. The attempt's slot
+    /// stays occupied.
     pub(super) fn outlives_its_kill(&mut self, key: Key) {
         let after = self.limits.kill.as_millis();
         let Some(life) = self.life_mut(key) else { return };

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::{AttemptPhase, AttemptTable, Key, VmEffect, VmEvent, attempt::AttemptLife};
 
-/// Stage of a VM's life on its host.
+/// Stage of a VM on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VmLifecycle {
     Up,
-    /// A freeze waits until CRIU lets go of a task, which takes a moment; in a frozen VM it never would.
+    /// A freeze waits until CRIU releases a task, which takes a moment; in a frozen VM CRIU never would.
     Shut,
     Freezing,
     Frozen {
