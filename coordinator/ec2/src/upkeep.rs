@@ -1,4 +1,5 @@
-//! What the desk does by itself: it hears what became of VMs, asks again for what is wanted, and wakes for what changes.
+//! The desk's own work between calls: it handles notices about VMs, requests VMs that are still wanted, and sets alarms
+//! for changes of the market.
 
 use dormouse_cloud::Market;
 use dormouse_model::{Decision, Notice};

@@ -1,4 +1,4 @@
-//! What a host can do for live runs, and how exactly; and the workers that run on it.
+//! Abilities of a host for live runs and their exactness, and the workers that run on the host.
 //!
 //! - [`doctor`]: what live runs need of it, found or missing, and how to fix that;
 //! - [`calibration`]: how far its live tasks are from their virtual twins, by speed-up and load; the
