@@ -1,4 +1,4 @@
-//! Acts of people who watch a run, sent to its coordinator.
+//! Acts that watching people request, sent to the run's coordinator.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub struct InterruptionRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedAction {
-    /// Freeze at once and keep the memory.
+    /// Freeze the VM at once and keep its memory.
     Hibernate,
     /// Thaw hibernated VMs.
     Resume,

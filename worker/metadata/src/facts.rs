@@ -180,7 +180,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same VM with two tags and user data.
+    /// A spot VM of the year 2026 with two tags and user data.
     pub(crate) fn tagged_facts() -> VmFacts {
         let tags = [("Name", "worker-7"), ("team", "weather")];
         let tags = tags.map(|(name, value)| (name.to_owned(), value.to_owned()));

@@ -15,9 +15,9 @@ pub struct PlotLimit {
     pub at: f64,
 }
 
-/// The height of the row of names, in pixels.
+/// The height of the row of limits' names, in pixels.
 pub(super) const NAMES: f64 = 14.0;
-/// The font size of names, and the least gap between two of them.
+/// The font size of the limits' names, and the least gap between two names, in pixels.
 const SIZE: f64 = 11.0;
 const APART: f64 = 12.0;
 

@@ -1,4 +1,4 @@
-//! A table as Apache Parquet, for pandas, DuckDB and Polars, where that is built in.
+//! A table as Apache Parquet, for pandas, DuckDB and Polars, if this program was built with it.
 
 #[cfg(feature = "parquet")]
 mod file;

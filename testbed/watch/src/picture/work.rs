@@ -1,4 +1,4 @@
-//! Tasks and parallel jobs of a picture: which wait, run and are done.
+//! Tasks and parallel jobs of a picture: the waiting, running and done ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -114,7 +114,8 @@ impl PictureWork {
 mod tests {
     use super::*;
 
-    /// Four requests: one is refused, one runs, one has had its time, and one was taken away before.
+    /// Four requests: one is refused, one has a running VM, one had its VM for the whole time, and one lost its VM
+    /// earlier.
     #[test]
     fn a_request_that_was_not_served_is_not_done() {
         let mut work = PictureWork::default();
