@@ -119,7 +119,7 @@ pub struct Outcome {
 struct SpotJobRun<'a> {
     job: SpotJob,
     record: &'a SpotRecord<'a>,
-    /// Work kept by a checkpoint (`kept`), and work done since that checkpoint (the next field).
+    /// Work kept by a checkpoint (`kept`), and work done since that checkpoint (`since`).
     kept: Span,
     since: Span,
     outcome: Outcome,

@@ -155,7 +155,7 @@ impl fmt::Display for Override {
 
 const VALUE: &str = "value";
 
-/// Replaces the place of a node and all its descendants by one on the command line.
+/// Replaces the place of a node, and of all nodes inside it, by a place on the command line.
 fn relabel_places(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.value {

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::CloudSession;
 use crate::kept_records::{KeptRecord, unwritten};
 
-/// Most templates of all accounts together, and most experiments.
+/// Greatest number of templates of all accounts together, and of experiments.
 const MAX_RECORDS: usize = 1_000;
-/// Name of a kind of record: a template (`TEMPLATE`), or an experiment (the next constant).
+/// Names of the kinds of records: templates (`TEMPLATE`) and experiments (`EXPERIMENT`).
 const TEMPLATE: &str = "template";
 const EXPERIMENT: &str = "experiment";
 /// Name of the only supported action.

@@ -328,7 +328,8 @@ async fn elsewhere_than_on_loopback_signatures_are_checked() {
     );
 }
 
-/// Idle connections use half of the number that a port allows; other clients are still answered.
+/// Connections that each send half a request use more than half of the connections that a port allows; other clients
+/// are still answered.
 #[tokio::test]
 async fn half_requests_keep_nobody_out() {
     let (answer, _) = called(ClockMode::Manual, None, |at| async move {

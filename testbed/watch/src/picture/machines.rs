@@ -29,7 +29,7 @@ struct VmContribution {
     nanos_per_hour: u64,
 }
 
-/// Number of running VMs, and the cost of all.
+/// Number of running VMs by market, and the cost of all VMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct FleetTotals {
     pub(super) spot: u32,
