@@ -197,7 +197,7 @@ impl ApiDesk {
         self.answer.take()
     }
 
-    /// Number of instances of a pool, at most `wanted`, that an account can have in addition now, and the limit that
+    /// Number of further instances of a pool, at most `wanted`, that an account can have now, and the limit that
     /// applies.
     ///
     /// # Errors

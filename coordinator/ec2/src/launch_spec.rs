@@ -35,7 +35,7 @@ pub(crate) struct LaunchSpec {
     pub(crate) profile: Option<WireValue>,
     pub(crate) metadata: Option<WireValue>,
     pub(crate) monitored: bool,
-    /// Whether the instance may forward traffic of others, which has no effect here.
+    /// Whether the instance may forward other hosts' traffic, which has no effect here.
     pub(crate) skips_source_check: bool,
     /// The root device: the first block device that the launch names.
     pub(crate) root_device: Option<WireValue>,

@@ -62,7 +62,7 @@ fn matches(wanted: &str, value: &str) -> bool {
     }
 }
 
-/// The part of a list that a call asks for, and the token of the next part.
+/// The part of a list that a call requests, and the token of the next part.
 ///
 /// # Errors
 ///

@@ -262,7 +262,8 @@ impl ApiDesk {
         }
     }
 
-    /// Restarts instances that EC2 has stopped and resumes those that it has hibernated, if there is room for them.
+    /// Restarts the instances that EC2 has stopped and resumes the instances that EC2 has hibernated, if there is room
+    /// for them.
     fn start_again(&mut self, out: &mut Vec<Decision>) {
         for index in self.waiting.clone() {
             let Some(instance) = self.instances.get(index) else { continue };

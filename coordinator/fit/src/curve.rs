@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(Curve::default().by_rank(), Curve::default());
     }
 
-    /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the example
-    /// of every textbook: S = .857, .807, .753, .690, .627, .538, .448.
+    /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the usual textbook
+    /// example: the estimated survival S is .857, .807, .753, .690, .627, .538, .448.
     #[test]
     fn kaplan_and_meiers_textbook_example() {
         let taken = [6, 6, 6, 7, 10, 13, 16, 22, 23].map(|week| (week, true));

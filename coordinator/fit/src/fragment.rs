@@ -176,7 +176,7 @@ mod tests {
         fragment(&groups(&record(), &asked), &wanted)
     }
 
-    /// The `[[interruption]]` of a file, as JSON.
+    /// The `[[interruption]]` tables of an experiment file, as JSON.
     fn read(text: &str) -> serde_json::Value {
         let file = from_toml("x.toml", text).map_err(|e| e.to_string()).expect("TOML");
         file.get("interruption").expect("some").json()

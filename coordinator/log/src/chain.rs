@@ -24,7 +24,7 @@ pub(crate) struct Numbered {
     pub(crate) seq: Option<u64>,
 }
 
-/// Head of the chain after some line; it stands for everything before.
+/// Head of the chain after some line; it identifies everything up to that line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Number of lines so far, the header included.

@@ -528,7 +528,7 @@ mod tests {
         LogWriter::reopen(&path, whole.len() as u64).expect("nobody writes it any more");
     }
 
-    /// Otherwise somebody could edit a log, continue its run, and have the edit sealed.
+    /// A changed log is not continued: otherwise somebody could edit a log, continue its run, and have the edit sealed.
     #[test]
     fn a_log_that_is_not_as_it_was_sealed_is_not_gone_on_with() {
         let (dir, path) = log_of("{\"seq\":3}\n");

@@ -55,7 +55,7 @@ impl LogWriter {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::create`].
+    /// The errors of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         let mut log = Self::open_new(path, open)?;
         log.seal()?;
@@ -92,7 +92,7 @@ impl LogWriter {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::reopen`].
+    /// The errors of [`Self::reopen`].
     pub fn reopen_on(path: &Path, length: u64, open: OpenLog<'_>) -> Result<Self, LogError> {
         let mut log = Self::open_locked(path, OpenOptions::new().write(true), open)?;
         // Before anything is added: whatever is sealed next counts as it is.

@@ -30,7 +30,7 @@ pub(crate) struct ProgramProcess {
     child: Child,
     pub(crate) pipes: ProgramPipes,
     pub(crate) last_words: LastWords,
-    /// Time for the program to end by itself.
+    /// Time that the program has to end by itself.
     patience: Duration,
 }
 

@@ -68,9 +68,9 @@ impl<'a> SpotRecord<'a> {
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
     }
 
-    /// The next time at which a user gets an instance who queries the price at `first` and then once per `query`, with
-    /// the time at which the price exceeds the bid: the first query at which an instance is available. With a `query`
-    /// of zero each change is seen at once.
+    /// The first query at which an instance is available, of a user who queries the price at `first` and then once per
+    /// `query`; returns its time, and the time at which the price then exceeds the bid. With a `query` of zero each
+    /// change is seen at once.
     pub(super) fn next_queried(&self, first: Time, query: Span) -> Option<(Time, Time)> {
         let mut seek = first;
         loop {

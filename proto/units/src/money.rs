@@ -103,7 +103,7 @@ impl Price {
         self.0 as f64 / 1e9
     }
 
-    /// This part of the price.
+    /// The fraction `part` of this price.
     #[must_use]
     pub fn part(self, part: Ppm) -> Self {
         Self(part.scale_number(self.0))

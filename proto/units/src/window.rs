@@ -46,7 +46,7 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
         usize::try_from(id.into().checked_sub(self.first)?).ok()
     }
 
-    /// The item of an id, if there is one.
+    /// The item of an id; `None`: the id has no item.
     #[must_use]
     #[inline]
     pub fn get(&self, id: K) -> Option<&T> {

@@ -7,8 +7,8 @@ use schemars::Schema;
 use schemars::transform::transform_subschemas;
 use serde_json::{Map, Value, json};
 
-/// Each quantity: its format in a schema of what people write, the name of its definition, its type
-/// (or the format of an integer), and what the value means.
+/// All quantities. For each: its format in a schema of what people write, the name of its definition, its type (or the
+/// format of an integer), and the meaning of the value.
 const QUANTITIES: [(&str, &str, &str, &str); 6] = [
     ("time", "Span", "uint64", "A length of emulated time, in microseconds."),
     ("memory", "Bytes", "uint64", "An amount of memory, in bytes."),

@@ -60,7 +60,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         &mut self.session
     }
 
-    /// Returns the cloud, once no more calls come.
+    /// Returns the cloud, after the last call.
     pub(crate) fn into_session(mut self) -> S {
         self.session();
         self.session

@@ -61,7 +61,7 @@ pub enum EndpointError {
         /// The system's error.
         source: io::Error,
     },
-    /// Signatures are not checked, so that whoever can reach the host could make calls.
+    /// Signatures are not checked, so that anyone who can reach the host could make calls.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"

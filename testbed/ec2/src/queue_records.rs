@@ -278,7 +278,7 @@ fn text_of<'a>(input: &'a Value, name: &str) -> Result<&'a str, ApiError> {
     })
 }
 
-/// The queue that a call names, by its name or by its URL, whose last part is the name.
+/// The account, region and name of the queue that a call names, by its name or by its URL, which ends with the name.
 fn name_of(call: &QueueCall<'_>, input: &Value) -> Result<QueueName, ApiError> {
     let name = match input.get("QueueUrl") {
         Some(_) => text_of(input, "QueueUrl")?.rsplit('/').next().unwrap_or_default(),

@@ -41,7 +41,7 @@ pub enum WantedAction {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedTarget {
-    /// One VM, by number.
+    /// The VM with this number.
     Vm(u32),
     /// All VMs of an instance type.
     Type(String),

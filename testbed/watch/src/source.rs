@@ -21,7 +21,7 @@ use crate::followed::{CoordinatorState, FollowedRun};
 
 /// Pause before another try, after the log did not grow or the coordinator was away.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// Time between two requests to the coordinator for what is not in the log, such as its clock.
+/// Time between two requests to the coordinator for facts that are not in the log, such as its clock.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// Number of log lines that are read before other tasks get a turn.
 const AT_ONCE: usize = 2_000;

@@ -160,7 +160,7 @@ impl LocalWorkers {
         first
     }
 
-    /// Waits until the workers have left; kills those that don't.
+    /// Waits until the worker processes have ended; kills those that haven't at the end of the time limit.
     pub fn leave(mut self) {
         let over = Instant::now();
         self.wait_until(over + UNTOLD);

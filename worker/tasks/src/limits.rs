@@ -1,5 +1,5 @@
-//! Limits on what a task brings along and leaves behind. Workers, coordinators and experiment files all go by these,
-//! so that nothing that one of them lets pass is too much for the next.
+//! Limits on the data that a task brings along and leaves behind. Workers, coordinators and experiment files all use
+//! these limits, so that none of them accepts more than the others can handle.
 
 use dormouse_units::{Bytes, one_line};
 

@@ -34,10 +34,9 @@ pub(crate) struct RunGoal {
 
 /// Counts units of work and the CPU time they take, and publishes both.
 ///
-/// A unit is a small piece of work, at most about a millisecond; what it is exactly is each
-/// program's business. The CPU time is the sum of the clock's steps between units, so it
-/// survives a restore in another process, whose clock starts again: a step backwards, or one
-/// that is far too large for the work done, is replaced by what such work took on average.
+/// A unit is a small piece of work, at most about a millisecond; each program defines its own units. The CPU time is
+/// the sum of the clock's steps between units, so it survives a restore in another process, whose clock starts again: a
+/// step backwards, or a step that is far too large for the work done, is replaced by the average time of such work.
 pub(crate) struct WorkMeter {
     clock: Box<dyn FnMut() -> Duration>,
     last: Duration,

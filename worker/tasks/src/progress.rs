@@ -1,4 +1,4 @@
-//! The progress page: how a running task says how far it is.
+//! The progress page: a file in which a running task publishes its progress.
 //!
 //! One file of exactly [`PAGE_BYTES`] bytes, mapped shared by the task and read by the agent.
 //! There is no pipe or socket to lose and no file that grows, so the task can be dumped and

@@ -268,9 +268,9 @@ impl SupervisorBeats {
         }
     }
 
-    /// Kills and reaps all remaining processes of the program, so that nothing writes any more
-    /// where it wrote. Only the first process of a PID namespace may do so: its kill(2) reaches all
-    /// others there, and no more.
+    /// Kills and reaps all remaining processes of the program, so that no process still writes to the program's files.
+    /// Only the first process of a PID namespace may do so: its kill(2) reaches all other processes of the namespace,
+    /// and no more.
     fn end_others(&mut self) -> io::Result<()> {
         if std::process::id() != 1 {
             return Ok(());
@@ -304,8 +304,8 @@ impl SupervisorBeats {
     }
 }
 
-/// Path of a program: a name without a slash is searched on the `PATH` in `env`, others are
-/// relative to its working directory.
+/// Path of a program: a name without a slash is searched on the `PATH` in `env`, any other name is relative to the
+/// program's working directory.
 fn find_program(program: &str, env: &BTreeMap<String, String>) -> PathBuf {
     let path = env.get("PATH").filter(|_| !program.contains('/'));
     let places = path.map(OsString::from).unwrap_or_default();

@@ -58,7 +58,8 @@ impl CreditBucket {
         self.settle_balance(us * self.earned_per_us(), us * Self::spent_per_us(used));
     }
 
-    /// Spends the credits of `span` at this use, whose earnings are in the bucket already.
+    /// Spends the credits for a use of `used` vCPUs (in ppm of one vCPU) during `span`, whose earned credits are in the
+    /// bucket already.
     pub fn spend_late(&mut self, span: Span, used: u64) {
         self.settle_balance(0, u128::from(span.as_micros()) * Self::spent_per_us(used));
     }

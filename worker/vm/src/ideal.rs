@@ -370,7 +370,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
     }
 
-    /// Returns the part of a job's work that is done, in ppm; `None`: it isn't there or is finished.
+    /// Returns the part of a job's work that is done, in ppm; `None`: the job isn't on the machine or is finished.
     #[must_use]
     pub fn part_done(&self, key: K) -> Option<u32> {
         self.jobs.get(&key).filter(|start| start.ended.is_none()).map(JobRun::part_done)
@@ -388,7 +388,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
     }
 
-    /// Returns the machine time until which a job is stopped for its checkpoint; `None`: it isn't.
+    /// Returns the machine time until which a job is stopped for its checkpoint; `None`: the job isn't stopped.
     #[must_use]
     pub fn held_until(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)

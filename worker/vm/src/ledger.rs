@@ -16,7 +16,7 @@ const AHEAD: i64 = 2;
 const TOO_FAR: i64 = 2;
 /// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
-/// Largest factor by which a quota is raised for catching up, in ppm: the rest of the host is promised to others.
+/// Largest factor by which a quota is raised for catching up, in ppm: the rest of the host is promised to other tasks.
 const MAX_QUOTA_PPM: u64 = 1_500_000;
 /// Step of quota factors, in ppm: every change of a quota hands out one extra slice.
 const STEP: u64 = 50_000;
@@ -105,7 +105,7 @@ impl TaskLedger {
     }
 
     /// Decides what a task does that should stop for a checkpoint now: a task behind its promise is paced as usual; any
-    /// other task stops until its promise has caught up with the lead that it has too much.
+    /// other task is stopped until it is no longer too far ahead of its promise.
     pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
             return self.set_pace(promised, worked, quota);

@@ -1,4 +1,4 @@
-//! One task on a modelled VM: how far it is, and when something happens to it next.
+//! One task on a modelled VM: its progress, and the time of its next event.
 
 use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 

@@ -10,7 +10,7 @@ use super::svg::{Px, SvgDrawing, line, text, title};
 use super::text::{LabelArea, TakenAreas, width};
 use crate::number::short;
 
-/// Panels with a title; in a page they stand side by side where there is room.
+/// A chart: panels with a common title; on a page the panels are side by side where there is room.
 #[derive(Clone, Debug, Default)]
 pub struct PanelChart {
     /// Title above all panels; empty for none.

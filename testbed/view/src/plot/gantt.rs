@@ -24,7 +24,7 @@ pub struct GanttChart {
     pub unit: TimeUnit,
     /// Lanes from top to bottom.
     pub lanes: Vec<GanttLane>,
-    /// Bars for what ran, in the order in which they are drawn; later bars cover earlier ones.
+    /// Bars for work and states of machines, in the order in which they are drawn; later bars cover earlier ones.
     pub bars: Vec<GanttBar>,
     /// Marks for events at an instant.
     pub marks: Vec<GanttMark>,

@@ -131,7 +131,7 @@ impl TableCell {
         Self { tone, ..self }
     }
 
-    /// This cell as good or bad news.
+    /// This cell, marked as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
         self.toned(TextTone::verdict(is_good))

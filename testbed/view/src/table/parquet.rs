@@ -8,7 +8,7 @@ use super::TypedTable;
 /// Error of writing a table as Parquet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParquetError {
-    /// This program was built without Parquet.
+    /// Parquet can't be written, because this program was built without it.
     NotBuiltIn,
     /// The table can't be written as Parquet, for this reason.
     Unfit(String),

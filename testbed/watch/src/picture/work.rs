@@ -68,7 +68,7 @@ impl PictureWork {
         self.served += 1;
     }
 
-    /// Closes a request whose VM has ended, after the whole time asked for (`is_done`) or before.
+    /// Closes a request whose VM has ended, after the whole requested time (`is_done`) or before.
     pub(super) const fn request_ended(&mut self, is_done: bool) {
         self.served = self.served.saturating_sub(1);
         *(if is_done { &mut self.done } else { &mut self.failed }) += 1;

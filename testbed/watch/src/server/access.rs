@@ -16,7 +16,7 @@ pub(super) const COOKIE_NAME: &str = "dormouse";
 /// Tokens of observers and operators that a page accepts.
 #[derive(Clone, Debug)]
 pub enum PageTokens {
-    /// These tokens, as long as the page is served.
+    /// A fixed list of tokens, accepted as long as the page is served.
     Given(Vec<Token>),
     /// The tokens in the given files at the time of a request: a renewed token replaces the previous one at once.
     Files(Vec<PathBuf>),

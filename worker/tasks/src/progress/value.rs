@@ -11,7 +11,7 @@ pub enum State {
     Starting,
     /// The work is under way.
     Running,
-    /// The work is done; verified, or without a reference to verify against.
+    /// The work is done, and its answer is verified or has no reference to be verified against.
     Done,
     /// The work is done and its answer is wrong.
     Failed,

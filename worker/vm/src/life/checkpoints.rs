@@ -147,7 +147,7 @@ impl AttemptTable {
         }
     }
 
-    /// Records that an attempt's work is done: it has finished, or will finish when its time has come.
+    /// Records that an attempt's work is done: the attempt has finished, or will finish at its promised time.
     pub(super) fn work_is_done(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Early;

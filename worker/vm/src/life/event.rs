@@ -149,8 +149,8 @@ pub enum KeptWork {
     Checkpoint(u32),
 }
 
-/// Output of an [`AttemptTable`](super::AttemptTable): what is to be done. Effects are carried out in order, each one
-/// done before the next is begun; what follows from them comes as later events.
+/// Output of an [`AttemptTable`](super::AttemptTable): an action to be carried out. Effects are carried out in order,
+/// each one done before the next is begun; their outcomes are reported as later events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmEffect {
     /// Start or restore an attempt in these slots, by rank: from the checkpoint that its order names, or from the
@@ -179,7 +179,7 @@ pub enum VmEffect {
     Store(Key),
     /// The dump didn't begin: the attempt no longer is stopped for it.
     Release(Key),
-    /// The dump gave no checkpoint: report why, if there is something to report.
+    /// The dump gave no checkpoint: report the reason, if there is one to report.
     NotKept {
         key: Key,
         why: Option<String>,
@@ -232,7 +232,7 @@ pub enum VmEffect {
     Reap(Key),
     /// Check how a process ended, if it has.
     Judge(Key),
-    /// Send [`VmEvent::TimeHasCome`] when the attempt's time has come: at once, if it has.
+    /// Send [`VmEvent::TimeHasCome`] at the attempt's promised end; at once, if that has passed.
     AwaitTime(Key),
     /// Stop waiting for the attempt's time.
     StopAwaiting(Key),

@@ -59,8 +59,8 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of an attempt that was killed for a stop and can't die before a thaw that may never come, so
-    /// that its task can continue elsewhere.
+    /// Reports the end of an attempt that was killed for a stop and whose process can't end before a thaw, which may
+    /// never come; so its task can continue elsewhere.
     pub(super) fn is_as_good_as_gone(&mut self, key: Key) {
         let Some(life) = self.find_life(key) else { return };
         if !matches!(life.phase, AttemptPhase::Dying { .. }) || life.stop.is_none() {

@@ -25,7 +25,7 @@ pub(super) enum VmLifecycle {
 }
 
 impl AttemptTable {
-    /// Returns whether a command may come: none may while a freeze waits.
+    /// Returns whether the VM accepts a command now: none is accepted while a freeze waits.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         matches!(self.state, VmLifecycle::Up | VmLifecycle::Frozen { .. })

@@ -1,5 +1,5 @@
-//! Random sequences of changes to a VM: its vCPUs give no more than they have, work that is done stays done, credits
-//! stay in their bucket, and it makes no difference in what pieces time is passed.
+//! Random sequences of changes to a VM: its vCPUs never give more than they have, finished work stays finished, credits
+//! stay within the bucket's limits, and passing time in pieces or at once has the same result.
 
 use std::collections::BTreeMap;
 

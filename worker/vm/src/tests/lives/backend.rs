@@ -77,7 +77,7 @@ struct Of {
     begun: u32,
     ends: u32,
     forgotten: bool,
-    /// Number of checkpoints requested of the attempt since the last one began.
+    /// Number of requested checkpoints of the attempt that neither began nor were dropped.
     wished: u32,
 }
 
