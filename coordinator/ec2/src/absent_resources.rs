@@ -1,8 +1,8 @@
-//! Resources of which there are none: reservations of capacity and placement groups are not played.
+//! Resources that no account has: reservations of capacity and placement groups are not supported.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
-/// An empty list, or the error of a call that names a resource.
+/// The answer for a kind of resource that nobody has: an empty list, or the error of a call that names a resource.
 fn none_of(
     input: &WireValue,
     (named, list): (&str, &str),

@@ -1,8 +1,9 @@
-//! What EC2 tells of instances through EventBridge: changes of state, warnings of interruptions, recommendations.
+//! Events about instances that EC2 publishes through EventBridge: changes of state, warnings of interruptions,
+//! recommendations.
 
 use dormouse_units::Time;
 
-/// What an announcement says about an instance.
+/// Content of an announcement about an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnnouncedChange {
     /// The instance is in this state now.

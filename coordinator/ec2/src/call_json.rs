@@ -1,4 +1,4 @@
-//! Values of the wire as JSON, as the log keeps calls, and digests of answers.
+//! Conversion of call parameters and answers to JSON for the log, and digests of answers.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Calls of the API: which there are, what changes something, and the answers of those that do.
+//! Calls of the API: the supported ones, the ones that change something, and the answers of the latter.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::{ApiCall, Decision};
@@ -77,7 +77,7 @@ pub(crate) fn dry_run() -> ApiError {
 }
 
 impl ApiDesk {
-    /// Begins a call that changes something.
+    /// Begins a call that changes something; its decisions are added to `out`.
     pub(crate) fn begin_call(&mut self, now: Time, call: &ApiCall, out: &mut Vec<Decision>) {
         self.now = now;
         let scope = CallScope { account: call.account.clone(), region: call.region.clone() };

@@ -1,4 +1,4 @@
-//! The desk of EC2's API: what accounts have, and the calls that are under way.
+//! The desk of EC2's API: the resources of its accounts, and the calls under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub(crate) enum PendingAnswer {
         instances: Vec<usize>,
         least: usize,
     },
-    /// Stopped instances that are being started, with the answer for the case that all start.
+    /// The stopped instances that a StartInstances call starts, with the answer for the case that all of them start.
     Started {
         instances: Vec<usize>,
         answer: WireValue,
@@ -57,8 +57,8 @@ pub(crate) enum PendingAnswer {
 /// The caller's scope, the name of a call, and the client's token for it.
 pub(crate) type TokenKey = (CallScope, String, String);
 
-/// A call whose answer is complete only after the engine has carried out its decisions; with its token and the digest
-/// of its parameters.
+/// A call whose answer is complete only after the engine has carried out its decisions; with the call's token and the
+/// digest of its parameters.
 pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>);
 
 /// Reasons why a pool has no room for more instances.
@@ -197,7 +197,7 @@ impl ApiDesk {
         self.answer.take()
     }
 
-    /// Number of instances of a pool, at most `wanted`, that an account can have in addition now, and the limit that
+    /// Number of further instances of a pool, at most `wanted`, that an account can have now, and the limit that
     /// applies.
     ///
     /// # Errors
@@ -306,8 +306,8 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// `InvalidInstanceID.Malformed`, or `InvalidInstanceID.NotFound` where the caller has none with this id in the region,
-    /// or it was terminated more than an hour ago.
+    /// `InvalidInstanceID.Malformed`, or `InvalidInstanceID.NotFound` if the caller has no instance with this id in the
+    /// region, or the instance was terminated more than an hour ago.
     pub(crate) fn instance_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
         let hex = id.strip_prefix("i-").unwrap_or_default();
         if !matches!(hex.len(), 8 | 17) || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -331,7 +331,7 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// As [`Self::instance_of`], with all that are not found.
+    /// The errors of [`Self::instance_of`], with all ids that are not found.
     pub(crate) fn all_instances(
         &self,
         scope: &CallScope,

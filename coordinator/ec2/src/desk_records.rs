@@ -1,4 +1,4 @@
-//! The resources of callers that the desk keeps, as they are between two calls.
+//! The resources of callers that the desk keeps between calls.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! One instance, as its user knows it, and the VMs of the provider that it has been.
+//! One instance as its user sees it, and the VMs of the provider that the instance has run on.
 
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::WireValue;
@@ -9,7 +9,7 @@ use crate::instance_seat::InstanceSeat;
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
-/// Stage of an instance's life.
+/// Stage of an instance, from its launch to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstanceStage {
     Pending,
@@ -90,24 +90,24 @@ pub(crate) enum InterruptedBy {
     Law,
 }
 
-/// An instance of EC2. While it is up it is a VM of the provider; each start makes a new VM.
+/// An instance of EC2. While the instance is up it runs on a VM of the provider; each start makes a new VM.
 #[derive(Clone, Debug)]
 pub(crate) struct Ec2Instance {
     pub(crate) id: String,
     pub(crate) scope: CallScope,
     pub(crate) reservation: String,
-    /// The place of the instance among those launched together.
+    /// The index of the instance among the instances launched together.
     pub(crate) launch_index: i64,
     pub(crate) token: Option<String>,
     pub(crate) spec: LaunchSpec,
     pub(crate) pool: CapacityPool,
-    /// Pools to be tried if the provider has no room in this one, the next one last.
+    /// Pools to be tried if the provider has no room in the instance's present pool; the next one to try is last.
     pub(crate) alternatives: Vec<CapacityPool>,
     pub(crate) market: Market,
     pub(crate) bid: Option<Price>,
     pub(crate) behavior: InterruptionBehavior,
     pub(crate) stage: InstanceStage,
-    /// The VM that the instance is now; `None` while it is not up.
+    /// The VM that the instance runs on now; `None` while the instance is not up.
     pub(crate) vm: Option<VmId>,
     /// All VMs that the instance has run on, including the present one.
     pub(crate) vms: Vec<VmId>,
@@ -139,7 +139,7 @@ impl Ec2Instance {
         }
     }
 
-    /// Whether the instance is not gone.
+    /// Whether the instance exists: it was neither terminated nor refused.
     pub(crate) const fn is_alive(&self) -> bool {
         !matches!(self.stage, InstanceStage::Terminated(_) | InstanceStage::Refused)
     }
@@ -149,7 +149,8 @@ impl Ec2Instance {
         matches!(self.stage, InstanceStage::Pending | InstanceStage::Running)
     }
 
-    /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544). An instance has it while it is up.
+    /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544); `None` while the instance is not up,
+    /// or if it has no public address.
     pub(crate) fn public_ip(&self) -> Option<String> {
         let is_shown = self.is_up() && self.seat.as_ref()?.has_public_ip;
         is_shown.then(|| {
@@ -162,7 +163,7 @@ impl Ec2Instance {
         })
     }
 
-    /// The name of the public address.
+    /// The DNS name of the instance's public address.
     pub(crate) fn public_name(&self) -> String {
         let name = |address: String| {
             format!("ec2-{}.{}.compute.amazonaws.com", address.replace('.', "-"), self.scope.region)

@@ -1,5 +1,5 @@
-//! EC2 fleets: instant ones, requests, and those that are maintained. Which pool a fleet takes is ours where AWS keeps its
-//! capacity secret: it follows the availability that the experiment says, and then the price.
+//! EC2 fleets: instant fleets, requests, and maintained fleets. AWS doesn't say how it chooses a fleet's pool; here the
+//! choice follows the availability in the experiment, and then the price.
 
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};

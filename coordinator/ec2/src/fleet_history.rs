@@ -1,4 +1,4 @@
-//! What became of a fleet, as its history says it: when it was made and ended, and which instances came and went.
+//! The history of a fleet: when the fleet was made and ended, and which instances it launched and lost.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_units::Time;

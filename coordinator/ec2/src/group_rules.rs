@@ -1,4 +1,4 @@
-//! Rules of security groups: each allows one peer, and is shown by itself or within permissions.
+//! Rules of security groups: each rule allows one peer, and is shown by itself or as a part of a permission.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
@@ -52,7 +52,7 @@ fn protocol_name(said: &str) -> String {
 ///
 /// # Errors
 ///
-/// `InvalidParameterValue`: one of them is missing or invalid.
+/// `InvalidParameterValue`: the protocol or a port is missing or invalid.
 pub(crate) fn read_protocol(of: &WireValue) -> Result<(String, Option<(i64, i64)>), ApiError> {
     let Some(protocol) = of.text("IpProtocol").filter(|protocol| !protocol.is_empty()) else {
         return Err(invalid(

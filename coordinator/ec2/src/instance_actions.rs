@@ -10,7 +10,7 @@ use crate::ec2_instance::{InstanceStage, StoppedBy};
 use crate::listing::refuse_others;
 use crate::spot_request::SpotState;
 
-/// A change of an instance's stage as an element of an answer.
+/// An element of an answer that shows the change of an instance's stage.
 fn change(id: &str, before: InstanceStage, now: WireValue) -> WireValue {
     WireValue::structure()
         .with("InstanceId", id)

@@ -64,7 +64,7 @@ const FILTERS: [&str; 52] = [
     "block-device-mapping.status",
 ];
 
-/// The values that an instance's tags have for the filter `name`; `None` if that is not a filter of tags.
+/// The values of an instance's tags for the filter `name`; `None` if the filter is not about tags.
 pub(crate) fn tag_values(tags: &[(String, String)], name: &str) -> Option<Vec<String>> {
     match name {
         "tag-key" => Some(tags.iter().map(|(key, _)| key.clone()).collect()),
@@ -180,7 +180,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    /// The instances that a call names by their ids; if it names none, all instances of the caller.
+    /// The instances that a call names by their ids; if the call names none, all instances of the caller.
     pub(crate) fn found_instances<'a>(
         &'a self,
         scope: &'a CallScope,

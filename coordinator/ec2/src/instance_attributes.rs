@@ -1,4 +1,4 @@
-//! Attributes and credit specifications of instances, volumes, accounts, and what an instance has been charged.
+//! Attributes and credit specifications of instances, volumes and accounts, and the bills of instances.
 
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
@@ -177,7 +177,7 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(answer))
     }
 
-    /// The mode of an instance's credits: the mode that its user chose, or that of the experiment's type.
+    /// The mode of an instance's credits: the mode that its user chose, or the mode of the experiment's instance type.
     fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
         let burstable = self.market.offer(&it.pool.kind)?.burstable?;
         let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };

@@ -1,4 +1,4 @@
-//! Key pairs: records. A created one has material that opens nothing, as no instance is a machine that is logged in to.
+//! Key pairs, which are mere records: the private key of a new pair opens nothing, as nobody can log in to an instance.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! What is to be launched, as RunInstances, spot requests and launch templates say it.
+//! Launch specifications, as RunInstances, spot requests and launch templates contain them.
 
 use std::net::Ipv4Addr;
 
@@ -35,18 +35,18 @@ pub(crate) struct LaunchSpec {
     pub(crate) profile: Option<WireValue>,
     pub(crate) metadata: Option<WireValue>,
     pub(crate) monitored: bool,
-    /// Whether the instance may forward traffic of others, which has no effect here.
+    /// Whether the instance may forward other hosts' traffic, which has no effect here.
     pub(crate) skips_source_check: bool,
-    /// The first block device that is named.
+    /// The root device: the first block device that the launch names.
     pub(crate) root_device: Option<WireValue>,
-    /// Tags that say of which template an instance is.
+    /// Tags that name the template from which the instance was launched.
     pub(crate) template_tags: Vec<(String, String)>,
     /// Tags of the root volume.
     pub(crate) volume_tags: Vec<(String, String)>,
     pub(crate) ebs_optimized: bool,
 }
 
-/// The instance type if the user names none.
+/// The instance type of a launch that names none.
 const DEFAULT_TYPE: &str = "m1.small";
 
 /// Parameters of a launch that are supported, or recorded without an effect.
@@ -205,7 +205,7 @@ impl LaunchSpec {
         Ok(())
     }
 
-    /// The specification with EC2's default type if it names none.
+    /// The specification, with EC2's default instance type if the specification names none.
     pub(crate) fn with_default_type(mut self) -> Self {
         if self.kind.is_empty() {
             self.kind = DEFAULT_TYPE.to_owned();

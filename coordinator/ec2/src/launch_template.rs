@@ -79,7 +79,7 @@ impl LaunchTemplate {
     }
 }
 
-/// The tags of an instance as templates have them, but for those of AWS itself.
+/// The tags of an instance in the form of templates, without the tags of AWS itself.
 fn own_tags(it: &Ec2Instance) -> Option<WireValue> {
     let own = it.tags.iter().filter(|(key, _)| !key.starts_with("aws:")).cloned();
     let own: Vec<(String, String)> = own.collect();
@@ -93,7 +93,7 @@ fn creator(scope: &CallScope) -> String {
 }
 
 impl ApiDesk {
-    /// The launch specification of a template, and its market options; an empty one if no template is named.
+    /// The launch specification of a template, and its market options; an empty specification if no template is named.
     ///
     /// # Errors
     ///
@@ -115,11 +115,12 @@ impl ApiDesk {
         Ok((spec, version.data.member(MARKET).cloned()))
     }
 
-    /// The id and the number of the version that a specification of a template stands for now.
+    /// The id of the template that a specification names, and the number of the version that the specification now
+    /// stands for.
     ///
     /// # Errors
     ///
-    /// As [`Self::template_of`].
+    /// The errors of [`Self::template_of`].
     pub(crate) fn resolved_template(
         &self,
         scope: &CallScope,

@@ -1,7 +1,8 @@
-//! EC2's API as a policy: what boto3, terraform and others call, over the emulated provider.
+//! EC2's API as a policy: boto3, terraform and other clients call it, over the emulated provider.
 //!
-//! A call that changes something is an event of the run, and what it decides are launches and ends of VMs like those of any
-//! policy; a call that reads is a query of the desk at the present instant. What isn't played is refused by its name.
+//! A call that changes something is an event of the run, and its decisions are launches and ends of VMs like those of
+//! any policy; a call that reads is a query of the desk at the present instant. A call or parameter that isn't
+//! supported is refused by its name.
 
 mod absent_resources;
 mod announcements;

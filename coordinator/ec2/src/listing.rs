@@ -35,7 +35,7 @@ pub(crate) fn filter_by<T>(
     Ok(items.into_iter().filter(passes).collect())
 }
 
-/// Whether a value matches a filter's value, in which `*` is any text and `?` any character.
+/// Whether a value matches a filter's value, in which `*` stands for any text and `?` for any character.
 fn matches(wanted: &str, value: &str) -> bool {
     let mut rest = value.chars();
     let mut pattern = wanted.chars();
@@ -62,7 +62,7 @@ fn matches(wanted: &str, value: &str) -> bool {
     }
 }
 
-/// The part of a list that a call asks for, and the token of the next part.
+/// The part of a list that a call requests, and the token of the next part.
 ///
 /// # Errors
 ///
@@ -105,7 +105,7 @@ fn read_token(token: &str) -> Option<usize> {
 }
 
 /// Fails for a parameter that the call does not support. A parameter that is false, zero or empty is accepted, as it
-/// asks for nothing.
+/// requests nothing.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The records of a region's network, as they are between two calls: they route and block nothing.
+//! The records of a region's network, kept between calls: they route and block nothing.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -52,7 +52,7 @@ pub(crate) struct RouteTable {
     pub(crate) id: String,
     pub(crate) association: String,
     pub(crate) vpc: String,
-    /// Routes beside the local one: a destination and a gateway each.
+    /// Routes in addition to the local route: a destination and a gateway each.
     pub(crate) routes: Vec<(String, String)>,
     pub(crate) tags: ResourceTags,
 }
@@ -68,7 +68,7 @@ pub(crate) struct SecurityGroup {
     pub(crate) tags: ResourceTags,
 }
 
-/// The network of an account in a region.
+/// The network of an account in a region: its VPCs, subnets, gateways, route tables and security groups.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RegionNetwork {
     pub(crate) vpcs: Vec<VpcRecord>,
@@ -148,7 +148,7 @@ impl RegionNetwork {
     }
 }
 
-/// The ids of the resources that are created with a VPC.
+/// The ids of a VPC and of the resources that are created with it.
 #[derive(Clone, Debug)]
 pub(crate) struct VpcParts {
     pub(crate) vpc: String,
@@ -212,7 +212,8 @@ impl SubnetRecord {
         (self.block.usable() as usize).saturating_sub(self.taken.len())
     }
 
-    /// Takes the wanted address, or the next free one; `None` if it is not free.
+    /// Takes the wanted address, or the next free one if none is wanted; `None` if the wanted address or every address
+    /// is taken.
     pub(crate) fn take_address(&mut self, wanted: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let last = self.block.size().saturating_sub(1);
         let place = match wanted {

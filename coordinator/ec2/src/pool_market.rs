@@ -1,4 +1,4 @@
-//! What the provider offers, as EC2 names it: types in zones, their prices and their capacity.
+//! The provider's offer in EC2's terms: types in zones, their prices and their capacity.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ const DEFAULT_ZONE: &str = "us-east-1a";
 /// A capacity pool: instances of one type in one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CapacityPool {
-    /// The type as the provider's catalogue has it, like `c5.large@us-east-1a`.
+    /// The pool's instance type in the provider's catalogue, like `c5.large@us-east-1a`.
     pub(crate) kind: TypeName,
-    /// The type as EC2 names it.
+    /// The pool's instance type as EC2 names it, without the zone.
     pub(crate) name: String,
     /// The zone of the pool.
     pub(crate) zone: String,
@@ -106,8 +106,8 @@ impl PoolMarket {
         Time::sooner_of(self.prices.next_change(kind, now), capacity)
     }
 
-    /// The changes of a pool's spot price, oldest first, each with its time in microseconds from the beginning of the run:
-    /// those before it are negative. A price that never changes holds from the beginning on.
+    /// The changes of a pool's spot price, oldest first, each with its time in microseconds from the beginning of the
+    /// run; times before the beginning are negative. A price that never changes holds from the beginning on.
     pub(crate) fn price_changes(&self, kind: &TypeName) -> Vec<(i64, Price)> {
         let Some(trace) = self.traces.get(kind) else {
             let price = self.price(kind, Market::Spot, Time::ZERO);
@@ -124,7 +124,7 @@ impl PoolMarket {
     }
 }
 
-/// A price in EC2's form: dollars an hour with six decimals, or nine if it needs them.
+/// A price in EC2's form: dollars an hour with six decimals, or with nine if the price needs them.
 pub(crate) fn price_text(price: Price) -> String {
     let nanos = price.as_nanos_per_hour();
     let (dollars, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

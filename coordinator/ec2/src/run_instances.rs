@@ -13,7 +13,7 @@ use crate::listing::refuse_others;
 use crate::pool_market::CapacityPool;
 use crate::spot_request::{SpotRequest, SpotState, message_of};
 
-/// An instance to be launched, with everything that is decided about it.
+/// An instance to be launched, with its specification, pool, market and request.
 #[derive(Clone, Debug)]
 pub(crate) struct LaunchOrder {
     pub(crate) scope: CallScope,
@@ -184,7 +184,7 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// `InvalidParameterValue` where the region has no such type or zone, `InvalidSubnetID.NotFound`.
+    /// `InvalidParameterValue` if the region has no such type or zone; `InvalidSubnetID.NotFound`.
     pub(crate) fn pools_for(
         &self,
         scope: &CallScope,
@@ -223,7 +223,8 @@ impl ApiDesk {
         Ok(pools)
     }
 
-    /// The most that is paid for a spot instance of a pool: the price that its user gave, or the price on demand.
+    /// The highest price that is paid for a spot instance of a pool: the price that its user gave, or else the
+    /// on-demand price.
     pub(crate) fn bid_in(
         &self,
         pool: &CapacityPool,
@@ -296,7 +297,8 @@ impl ApiDesk {
         self.announce(index, AnnouncedChange::State("pending"));
     }
 
-    /// Handles the refusal of a launch: the instance is tried in its next pool, or returns to its former stage.
+    /// Handles the refusal of a launch: the launch is tried again in the instance's next pool, or the instance returns
+    /// to its previous stage.
     pub(crate) fn launch_refused(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(index) = self.by_vm.remove(&vm) else { return };
         self.with_vm.remove(&index);

@@ -1,4 +1,4 @@
-//! A run of EC2's API in virtual time: its machines are modelled, and its time goes on when it is told to.
+//! A run of EC2's API in virtual time: its machines are modelled, and its time advances only when the caller says so.
 
 use std::sync::Arc;
 
@@ -53,15 +53,15 @@ impl Ec2Session {
         Setup { bag, jobs: None, requests: true, ..setup }
     }
 
-    /// The policy and the run of a session, as a replay makes them again; `setup` is the result of [`Self::setup_of`].
+    /// The policy and the run of a session, for a replay, too; `setup` is the result of [`Self::setup_of`].
     #[must_use]
     pub fn run_of(setup: Setup, config: DeskConfig) -> (Run, DeskPolicy) {
         let policy = DeskPolicy::new(ApiDesk::new(&setup, config));
         (Run::new(setup, Box::new(policy.clone())), policy)
     }
 
-    /// A run with this provider, before anybody has called. If `hosts` is empty there is one host that holds whatever
-    /// the limits allow.
+    /// A run with this provider, before any call. If `hosts` is empty there is one host, which holds all that the
+    /// limits allow.
     #[must_use]
     pub fn new(setup: Setup, hosts: &[ResourceVector], config: DeskConfig) -> Self {
         let (run, policy) = Self::run_of(Self::setup_of(setup), config);
@@ -120,8 +120,8 @@ impl Ec2Session {
         answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
     }
 
-    /// Repeats an event from outside that a log has, at this instant: a call, whose answer was sent, or an
-    /// interruption. All other events follow by themselves.
+    /// Repeats an external event of a log at this instant: a call that was answered, or an interruption. All other
+    /// events follow by themselves.
     pub fn repeat(&mut self, event: &Event) {
         match event {
             Event::Called { .. } => {
@@ -138,8 +138,8 @@ impl Ec2Session {
         }
     }
 
-    /// Interrupts an instance now, as an act of the provider that the experiment does not foresee; false if it is not a
-    /// spot instance that is up.
+    /// Interrupts an instance now, as an act of the provider that the experiment does not foresee; false if the
+    /// instance is not a spot instance that is up.
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
         let Some(vm) = vm else { return false };

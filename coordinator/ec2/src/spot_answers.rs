@@ -74,7 +74,7 @@ impl ApiDesk {
             .with_some("ValidUntil", request.valid_until.map(|at| self.instant(at)))
     }
 
-    /// The most that a request pays: the price that it gives, or the price on demand.
+    /// The highest price that a request pays: the price in the request, or else the on-demand price.
     fn price_of_request(&self, request: &SpotRequest) -> Option<String> {
         let of_type = || {
             let pools = self.market.pools(&request.scope.region).into_iter();
@@ -211,7 +211,7 @@ impl ApiDesk {
     }
 
     /// Scores of regions or zones for a number of spot instances: from 10, if all are available now, down to 1, if none
-    /// is. AWS does not publish its rule; this one is ours.
+    /// is. AWS does not publish its rule; this rule is our own.
     pub(crate) fn placement_scores(&self, input: &WireValue) -> Result<WireValue, ApiError> {
         let played = [
             "InstanceTypes",

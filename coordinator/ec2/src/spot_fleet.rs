@@ -1,4 +1,4 @@
-//! Spot fleets: fleets as their older API has them.
+//! Spot fleets: fleets of EC2's older API.
 
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};

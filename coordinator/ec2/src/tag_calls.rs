@@ -7,7 +7,7 @@ use crate::ec2_instance::set_tags;
 use crate::launch_spec::read_tags;
 use crate::listing::{filter_by, refuse_others, take_page};
 
-/// Greatest number of a resource's tags, not counting those of AWS.
+/// Greatest number of a resource's tags, not counting the tags of AWS.
 const MAX_TAGS: usize = 50;
 
 /// The kind of a resource, by its id.

@@ -1,4 +1,4 @@
-//! A provider for tests, and its API called as clients do: by queries, with every answer written by the service model.
+//! A provider for tests, and a client that calls its API: by queries, with every answer written by the service model.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, Time, TypeName};
 
 use crate::{DeskConfig, Ec2Session};
 
-/// 2026-11-27T00:00:00Z.
+/// The date of the run's beginning, 2026-11-27T00:00:00Z, in microseconds since 1970.
 pub(crate) const BEGINS: i64 = 1_795_737_600_000_000;
 
 fn price(milli_cents: u64) -> Price {
@@ -33,9 +33,9 @@ fn kind(name: &str, vcpus: u32, on_demand: u64, spot: u64) -> InstanceType {
     }
 }
 
-/// c5.large at spot prices of $0.03, $0.06 from the first hour on and $0.03 from the second; m5.large at $0.04, of which two
-/// can be had in the first three hours, none in the next one and five later; t3.micro, burstable. Boot 60 s, hibernation at
-/// least 120 s, Amazon's tariff.
+/// A provider for tests. c5.large has a spot price of $0.03, $0.06 from the first hour on, and $0.03 from the second
+/// on; m5.large costs $0.04, with two instances available in the first three hours, none in the next hour and five
+/// later; t3.micro is burstable. VMs boot in 60 s, hibernation takes at least 120 s, and Amazon's tariff applies.
 pub(crate) fn setup() -> Setup {
     let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 7);
     let burstable = BurstableTerms::new(Ppm::new(100_000), Credits::from_vcpu_micros(720_000_000));
@@ -100,13 +100,13 @@ impl Client {
         self.call(query).expect_err(query).code
     }
 
-    /// The ids of the instances that a RunInstances gets.
+    /// Calls RunInstances; returns the ids of the instances.
     pub(crate) fn run(&mut self, query: &str) -> Vec<String> {
         let answer = self.ok(&format!("RunInstances&ImageId=ami-12345678&{query}"));
         ids(answer.list("Instances"), "InstanceId")
     }
 
-    /// The first spot request of a RequestSpotInstances.
+    /// Calls RequestSpotInstances; returns the id of the first spot request.
     pub(crate) fn request(&mut self, query: &str) -> String {
         let answer = self
             .ok(&format!("RequestSpotInstances&LaunchSpecification.ImageId=ami-12345678&{query}"));
@@ -137,7 +137,7 @@ impl Client {
         answer.list("SpotInstanceRequests")[0].clone()
     }
 
-    /// What an instance costs until now.
+    /// The cost of an instance until now.
     pub(crate) fn owed(&self, id: &str) -> Money {
         let bills = self.session.bills();
         bills.iter().find(|bill| bill.instance == id).expect("it is billed").owed

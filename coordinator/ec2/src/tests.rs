@@ -1,4 +1,4 @@
-//! The semantics of EC2, each with its right value.
+//! Tests of EC2's semantics.
 
 mod actions_page;
 mod fleets;

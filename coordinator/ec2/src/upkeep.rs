@@ -1,4 +1,5 @@
-//! What the desk does by itself: it hears what became of VMs, asks again for what is wanted, and wakes for what changes.
+//! The desk's own work between calls: it handles notices about VMs, requests VMs that are still wanted, and sets alarms
+//! for changes of the market.
 
 use dormouse_cloud::Market;
 use dormouse_model::{Decision, Notice};
@@ -261,7 +262,8 @@ impl ApiDesk {
         }
     }
 
-    /// Restarts instances that EC2 has stopped and resumes those that it has hibernated, if there is room for them.
+    /// Restarts the instances that EC2 has stopped and resumes the instances that EC2 has hibernated, if there is room
+    /// for them.
     fn start_again(&mut self, out: &mut Vec<Decision>) {
         for index in self.waiting.clone() {
             let Some(instance) = self.instances.get(index) else { continue };

@@ -23,7 +23,7 @@ const FILTERS: [&str; 13] = [
     "tag-value",
 ];
 
-/// The size of a root volume in GiB if its user gives none.
+/// The size, in GiB, of a root volume for which the user gives no size.
 const SIZE_GIB: i64 = 8;
 
 impl Ec2Instance {

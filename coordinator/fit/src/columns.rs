@@ -179,8 +179,8 @@ impl FromStr for Unit {
     }
 }
 
-/// Unit that a heading ends with: `lifetime_h`, `Lifetime (hours)`, `lifetimeHours`, `hours`;
-/// `None` if it names none.
+/// Unit that a heading ends with, as in `lifetime_h`, `Lifetime (hours)`, `lifetimeHours` or `hours`; `None` if the
+/// heading names none.
 pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
     let heading = heading.trim_end_matches(|c: char| !c.is_alphanumeric());
     let begins = |(at, c): (usize, char)| {
@@ -202,8 +202,8 @@ pub(crate) struct FileInstant {
 }
 
 impl FileInstant {
-    /// For a number too large to be in seconds, its probable unit and the divisor that makes it
-    /// seconds; `None`: it is plausible.
+    /// For a number too large to be in seconds, its probable unit and the divisor that makes it seconds; `None`: the
+    /// number is plausible.
     pub(crate) fn likely_unit(&self) -> Option<(&'static str, &'static str)> {
         const LAST: f64 = (1_u64 << 40) as f64;
         match self.second.abs() {

@@ -12,11 +12,11 @@ pub struct CurveStep {
     pub age: f64,
     /// F at this age: the fraction of the VMs that were preempted up to and including this age.
     pub taken: f64,
-    /// Number of VMs taken at this age.
+    /// Number of VMs preempted at this age.
     pub count: f64,
 }
 
-/// A distribution of lifetimes. Without VMs that were taken it has no steps.
+/// A distribution of lifetimes. Without preempted VMs it has no steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// The steps, in order of age.
@@ -24,15 +24,15 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Empirical distribution of the VMs that were taken, as in the paper. VMs that their users
-    /// stopped are left out, although they might have lived longest.
+    /// Empirical distribution of the preempted VMs, as in the paper. VMs that their users stopped are left out,
+    /// although they might have run longest.
     #[must_use]
     pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a RecordedLife>) -> Self {
         Self::kaplan_meier(lives.into_iter().filter(|life| life.was_taken))
     }
 
-    /// Kaplan and Meier's estimate (1958), in which a VM that its user stopped counts as long as it
-    /// ran. At equal ages VMs are taken before others are stopped.
+    /// Kaplan and Meier's estimate (1958), in which a VM that its user stopped counts for as long as it ran. At equal
+    /// ages preemptions come before stops by users.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lives")]
     pub fn kaplan_meier<'a>(lives: impl IntoIterator<Item = &'a RecordedLife>) -> Self {
@@ -56,9 +56,9 @@ impl Curve {
         Self { steps }
     }
 
-    /// The steps of this curve by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n −
-    /// 1), so that F goes from 0 at the first to 1 at the last. The published reference fits to the
-    /// record of Kadupitiya, Jadhao and Sharma use it.
+    /// The steps of this curve by another convention: of n preempted VMs the i-th is at (i − 1)/(n − 1), so that F goes
+    /// from 0 at the first VM to 1 at the last. The published reference fits to the record of Kadupitiya, Jadhao and
+    /// Sharma use this convention.
     #[must_use]
     pub fn by_rank(&self) -> Self {
         let count: f64 = self.steps.iter().map(|step| step.count).sum();
@@ -72,14 +72,14 @@ impl Curve {
         Self { steps: self.steps.iter().zip(before).map(step).collect() }
     }
 
-    /// F at an age in hours.
+    /// The fraction of the VMs that are preempted up to an age in hours.
     #[must_use]
     pub fn cdf(&self, age: f64) -> f64 {
         let n = self.steps.partition_point(|step| step.age <= age);
         n.checked_sub(1).map_or(0.0, |last| self.steps[last].taken)
     }
 
-    /// The highest age in hours at which a VM was taken; 0 if none was.
+    /// The highest age in hours at which a VM was preempted; 0 if none was.
     #[must_use]
     pub fn last(&self) -> f64 {
         self.steps.last().map_or(0.0, |step| step.age)
@@ -124,7 +124,7 @@ impl Curve {
 mod tests {
     use super::*;
 
-    /// Lives of VMs: the hours, and whether the VM was taken.
+    /// Recorded lifetimes of VMs, each from its hours and whether the VM was preempted.
     fn lives(all: &[(u64, bool)]) -> Vec<RecordedLife> {
         let span = |hours: u64| Span::from_secs(hours * 3_600);
         let life = |(hours, was_taken): &(u64, bool)| RecordedLife {
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(Curve::default().by_rank(), Curve::default());
     }
 
-    /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the example
-    /// of every textbook: S = .857, .807, .753, .690, .627, .538, .448.
+    /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the usual textbook
+    /// example: the estimated survival S is .857, .807, .753, .690, .627, .538, .448.
     #[test]
     fn kaplan_and_meiers_textbook_example() {
         let taken = [6, 6, 6, 7, 10, 13, 16, 22, 23].map(|week| (week, true));

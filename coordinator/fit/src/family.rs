@@ -7,7 +7,7 @@ use dormouse_units::{Ppm, Span};
 /// A family of laws whose numbers are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// The paper's Eq. 1: a, b, tau1, tau2.
+    /// The bathtub law of the paper's Eq. 1, with the numbers a, b, tau1 and tau2.
     Bathtub,
     /// The exponential law, whose only parameter is the mean in hours.
     Exponential,
@@ -15,7 +15,7 @@ pub enum Family {
     Weibull,
     /// Gompertz's and Makeham's law: the rate λ, b, tau2; see [`curve::gompertz_makeham`].
     GompertzMakeham,
-    /// The uniform law, from 0 to an age.
+    /// The uniform law, from age 0 to a greatest age.
     Uniform,
 }
 
@@ -51,8 +51,8 @@ impl Family {
         }
     }
 
-    /// F as a function of the law's numbers and an age in hours. The bathtub's formula may exceed
-    /// 1.
+    /// The law's fraction of preempted VMs, as a function of its numbers and an age in hours. The bathtub's formula may
+    /// exceed 1.
     pub(crate) fn law_formula(self) -> fn(&[f64], f64) -> f64 {
         /// The numbers as an array; the lengths match, as each descent has as many numbers as its
         /// law.
@@ -114,7 +114,7 @@ impl Family {
         })
     }
 
-    /// Family and numbers of a law; `None` for one of recorded lifetimes, which is not fitted.
+    /// Family and numbers of a law; `None` for a law of recorded lifetimes, which is not fitted.
     pub(crate) fn of_law(law: &Lifetimes) -> Option<(Self, Vec<f64>)> {
         Some(match law {
             Lifetimes::Bathtub(law) => {

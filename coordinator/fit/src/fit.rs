@@ -23,9 +23,9 @@ pub struct Fit {
     pub r_squared: f64,
     /// Mean lifetime under the law, in hours.
     pub mean: FittedNumber,
-    /// The paper's Eq. 3: expected hours lived by VMs that are taken within 24 h, per VM.
+    /// The paper's Eq. 3: expected hours of running of VMs that are preempted within 24 h, per VM.
     pub eq3: f64,
-    /// The law with integer parameters, as experiments use it.
+    /// The law with integer parameters, which experiments use.
     pub lifetimes: Lifetimes,
 }
 
@@ -144,7 +144,8 @@ impl Fit {
         (self.family == Family::Bathtub && end > 1.1 * last).then_some(end)
     }
 
-    /// F for a drawing: pairs of age in hours and fraction, from 0 to the age `last`.
+    /// The law's curve for a drawing: pairs of an age in hours and the fraction of VMs preempted by then, from 0 to the
+    /// age `last`.
     #[must_use]
     pub fn taken(&self, last: f64) -> Vec<(f64, f64)> {
         drawing_ages(last).map(|age| (age, self.lifetimes.law().cdf(age))).collect()
@@ -158,9 +159,9 @@ impl Fit {
         drawing_ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
     }
 
-    /// Adds intervals to this fit, from curves of resampled VMs, each fitted from here. There are
-    /// no intervals if more than one resample in twenty has too few distinct lifetimes: the others
-    /// would be a biased choice.
+    /// Adds intervals to this fit, from curves of resampled VMs, to each of which the law is fitted again from this
+    /// fit. There are no intervals if more than one resample in twenty has too few distinct lifetimes: the others would
+    /// be a biased choice.
     #[must_use]
     pub fn with_intervals(mut self, resampled: &[Curve]) -> Self {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
@@ -201,7 +202,7 @@ mod tests {
     use super::*;
     use crate::CurveStep;
 
-    /// A curve of lifetimes that were drawn from a law.
+    /// A curve of `n` lifetimes that were drawn from a law.
     fn drawn(law: &Lifetimes, n: u32) -> Curve {
         let mut chance = RandomStream::new(3, "lifetime", 0);
         let mut ages: Vec<f64> =

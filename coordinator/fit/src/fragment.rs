@@ -14,8 +14,8 @@ use crate::{By, Family, LifeGroup, Of};
 pub struct WantedFragment<'a> {
     /// Property by which VMs were grouped; `None`: all VMs are one group.
     pub by: Option<By>,
-    /// Group whose fit applies to all VMs; `None`: VMs of a type get the fit of their type's group,
-    /// if groups are by type, and else all VMs get that of all.
+    /// Group whose fit applies to all VMs; `None`: if groups are by type, the VMs of a type get the fit of their type's
+    /// group, else all VMs get the fit of the group of all VMs.
     pub group: Option<&'a str>,
     /// Family of the law.
     pub family: Family,
@@ -25,8 +25,8 @@ pub struct WantedFragment<'a> {
     pub types: Option<&'a [String]>,
 }
 
-/// Text with the `[[interruption]]` tables of these groups: one per type if they are grouped by
-/// type, else one for all VMs or the selected group, with the others as comments.
+/// Text with the `[[interruption]]` tables of these groups: one table per type if groups are by type, else one for all
+/// VMs or the selected group, with the other groups' tables as comments.
 #[must_use]
 pub fn fragment(groups: &[LifeGroup], wanted: &WantedFragment<'_>) -> String {
     let &WantedFragment { by, family, of, .. } = wanted;
@@ -106,7 +106,7 @@ fn law(lifetimes: &Lifetimes) -> String {
     }
 }
 
-/// A duration as TOML text: in hours to a few milliseconds, short ones exactly.
+/// A duration as TOML text: in hours, exact to a few milliseconds; short durations exactly.
 fn toml_time(span: Span) -> String {
     if span < Span::from_secs(36) {
         return format!("\"{span}\"");
@@ -176,7 +176,7 @@ mod tests {
         fragment(&groups(&record(), &asked), &wanted)
     }
 
-    /// The `[[interruption]]` of a file, as JSON.
+    /// The `[[interruption]]` tables of an experiment file, as JSON.
     fn read(text: &str) -> serde_json::Value {
         let file = from_toml("x.toml", text).map_err(|e| e.to_string()).expect("TOML");
         file.get("interruption").expect("some").json()

@@ -24,14 +24,15 @@ pub enum By {
 pub enum Of {
     /// The VMs that were preempted, as the paper fits.
     Preempted,
-    /// All VMs: a VM that its user stopped counts for as long as it ran.
+    /// All VMs (Kaplan and Meier): a VM that its user stopped counts for as long as it ran.
     KaplanMeier,
 }
 
 /// Options for groups and their fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupOptions {
-    /// Property by which VMs are grouped, beside the group of all VMs; `None`: there is only the group of all.
+    /// Property by which VMs are grouped, in addition to the group of all VMs; `None`: there is only the group of all
+    /// VMs.
     pub by: Option<By>,
     /// Number of resamples for the intervals; 0: no intervals.
     pub resamples: u32,

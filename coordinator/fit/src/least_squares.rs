@@ -1,7 +1,7 @@
 //! Least squares by Levenberg and Marquardt's descent (1944, 1963), with a range for each number.
 //!
-//! The usual crate uses nalgebra, whose matrix products depend on the processor's instructions: a
-//! fit would depend on the machine. Up to four numbers need no matrix library.
+//! The usual crate uses nalgebra, whose matrix products depend on the processor's instructions, so that a fit would
+//! depend on the machine. Up to four numbers need no matrix library.
 
 use crate::curve::CurveStep;
 
@@ -22,7 +22,7 @@ pub(crate) struct LowestPoint {
 /// A fitting problem: a formula whose numbers may vary within ranges, and the curve's steps to
 /// approximate.
 pub(crate) struct FitProblem<'a> {
-    /// F as a function of the numbers and an age in hours.
+    /// The fraction of preempted VMs as a function of the law's numbers and an age in hours.
     pub(crate) formula: fn(&[f64], f64) -> f64,
     /// Least and greatest value of each number.
     pub(crate) ranges: &'a [(f64, f64)],
@@ -38,7 +38,7 @@ impl FitProblem<'_> {
         if sum.is_finite() { sum } else { f64::INFINITY }
     }
 
-    /// Descends from here until steps no longer help; returns the end point.
+    /// Descends from the numbers `from` until steps no longer help; returns the end point.
     pub(crate) fn descend(&self, from: &[f64]) -> LowestPoint {
         let mut numbers = self.clamp_numbers(from);
         let mut squares = self.sum_of_squares(&numbers);

@@ -1,6 +1,5 @@
-//! Lifetimes of VMs that were recorded: a reader of such files, the distribution that they have, and the
-//! laws of [`dormouse_cloud::lifetimes`] fitted to it by least squares (Kadupitiya, Jadhao, Sharma, HPDC
-//! 2020, section 3).
+//! Recorded lifetimes of VMs: a reader of files of lifetimes, their distribution, and the laws of
+//! [`dormouse_cloud::lifetimes`] fitted to it by least squares (Kadupitiya, Jadhao, Sharma, HPDC 2020, section 3).
 //!
 //! Ages here are hours as floats, and never times of a run. A fit becomes part of a run once it is
 //! written as a law of integers ([`Fit::lifetimes`]).

@@ -29,7 +29,8 @@ pub struct LifeQuery {
     /// User's choice of headings for `lifetime`, `created`, `deleted`, `end`, `type`, `zone`,
     /// `workload` and `hour`.
     pub columns: Chosen,
-    /// Unit of lifetimes and numeric times; `None`: the heading tells, and times are in seconds.
+    /// Unit of lifetimes and numeric times; `None`: the unit in a column's heading counts, and times without one are in
+    /// seconds.
     pub unit: Option<Unit>,
     /// Column and value that mark a preemption.
     pub end: Option<EndIs>,
@@ -44,7 +45,7 @@ pub struct LifeQuery {
 pub struct EndIs {
     /// Heading of the column.
     pub column: String,
-    /// Value that means preempted; any other means not preempted.
+    /// Value that means preempted; any other value means not preempted.
     pub value: String,
 }
 
@@ -63,7 +64,7 @@ impl FromStr for EndIs {
 }
 
 impl LifeQuery {
-    /// All headings that the user chose, including that of the end.
+    /// All headings that the user chose, including the heading of the column for a VM's end.
     fn all_chosen(&self) -> Chosen {
         let own = self.columns.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));
         let end = self.end.iter().map(|end| ("end".to_owned(), end.column.clone()));
@@ -71,16 +72,16 @@ impl LifeQuery {
     }
 }
 
-/// Reads the lifetimes of a file: rows with a heading, one a VM, whatever separates their cells, with
-/// a lifetime or the times of the VM's launch and end; one lifetime in seconds a row; or the JSON in
-/// which those of Google's preemptible VMs are published (Kadupitiya, Jadhao, Sharma). Columns that
-/// are not known don't matter, nor does the order of rows. Two rows that are the same are one VM if
-/// they say when it was launched. A VM that has not ended lived until the last time of the file.
+/// Reads the lifetimes of a file in one of these forms: rows with a heading, one row a VM, with any separator, and with
+/// a lifetime or the times of the VM's launch and end; one lifetime in seconds a row; or the JSON in which the
+/// lifetimes of Google's preemptible VMs are published (Kadupitiya, Jadhao, Sharma). Unknown columns are ignored, and
+/// the order of rows doesn't matter. Two equal rows are one VM if they give the time of its launch. A VM that has not
+/// ended counts as running until the last time of the file.
 ///
 /// # Errors
 ///
-/// The file can't be read, a column is missing, or there are too many rows; the first row that can't
-/// be used, unless such rows are left out.
+/// The file can't be read, a column is missing, there are too many rows, or a row can't be used, unless unusable rows
+/// are skipped.
 pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, FileFlaw> {
     if source.is_json()? {
         return read_vms(source, query);
@@ -131,7 +132,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     Ok(record)
 }
 
-/// True if a VM was launched in another hour than the file's hour column gives.
+/// True if a VM was launched in another hour than the file's hour column says.
 pub(crate) fn is_other_hour(said: &str, life: &RecordedLife) -> bool {
     !life.day.is_empty() && said.parse::<u8>().is_ok_and(|hour| hour.to_string() != life.hour)
 }

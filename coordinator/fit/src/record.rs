@@ -10,8 +10,7 @@ use dormouse_units::Span;
 pub struct RecordedLife {
     /// Time from launch to end, more than zero.
     pub span: Span,
-    /// True if the provider took the VM away; else its user stopped it, and it could have lived
-    /// longer.
+    /// True if the provider preempted the VM; else its user stopped it, and it could have run longer.
     pub was_taken: bool,
     /// The VM's instance type; empty where the file does not say.
     pub kind: String,

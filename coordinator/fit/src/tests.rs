@@ -1,4 +1,4 @@
-//! Files of lifetimes of every form, each with the VMs that are in it.
+//! Tests of files of lifetimes in every form, each with the VMs that it contains.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::io::Cursor;
@@ -129,7 +129,7 @@ fn headings_separators_and_units_are_told() {
     }
 }
 
-/// Created and deleted, a lifetime in hours that was rounded, and a boolean.
+/// A file with the columns created and deleted, a rounded lifetime in hours, and a boolean for preemption.
 const LIVES: &str = "instance_id,machine_type,zone,created,deleted,lifetime_hours,preempted\n\
     a1,n1-standard-2,us-east1-b,2019-03-25T12:22:36-07:00,2019-03-25T13:09:53-07:00,0.79,true\n\
     a2,n1-standard-2,us-east1-b,2019-03-25T12:22:36-07:00,2019-03-26T12:22:36-07:00,24.0,false\n";
@@ -243,7 +243,8 @@ fn the_json_of_googles_vms_is_read_as_it_is() {
     assert!(error("[{\"time_in_sec\": 5}]").contains("it is a JSON list"));
 }
 
-/// `hr_of_day` of the authors' record is the hour of the end in California: the launch has another.
+/// The column `hr_of_day` of the authors' record is the hour of the VM's end in California; the launch was at another
+/// hour.
 #[test]
 fn the_hour_is_that_of_the_launch_by_the_clock_of_the_zone() {
     let record = rows(

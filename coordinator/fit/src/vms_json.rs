@@ -1,5 +1,5 @@
-//! The lifetimes of Google's preemptible VMs as their authors published them: a JSON object with an
-//! object for each VM (Kadupitiya, Jadhao, Sharma, HPDC 2020).
+//! Reader of the lifetimes of Google's preemptible VMs in the form in which their authors published them: a JSON object
+//! with an object for each VM (Kadupitiya, Jadhao, Sharma, HPDC 2020).
 
 use dormouse_input::{FileFlaw, FlawedRow, ItemsAt, JsonItem, JsonItems, Source};
 use dormouse_units::Span;
@@ -45,7 +45,7 @@ fn last_part(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// True if a JSON document begins with such a VM.
+/// True if a JSON document begins with an object of a VM as Google's record has it.
 pub(crate) fn are_vms(source: Source) -> bool {
     let mut items = JsonItems::new(source, ItemsAt::Values);
     let is_one = |item: JsonItem<'_>| serde_json::from_slice::<VmOfJson>(item.bytes).is_ok();

@@ -11,7 +11,7 @@ const WEEK: [&str; 7] =
 /// Daylight saving rule of a region.
 #[derive(Clone, Copy)]
 enum SummerTime {
-    /// Clocks are never moved.
+    /// The region has no daylight saving time.
     Never,
     /// United States and Canada: from the second Sunday of March to the first of November, at 2 AM local time.
     American,
@@ -53,8 +53,8 @@ pub(crate) struct LocalTime {
 }
 
 impl LocalTime {
-    /// Local time in a cloud zone of an instant with a time zone; if the zone is unknown, on the
-    /// clock that the instant is written in. `None`: the text is no such instant.
+    /// Local time, in a cloud zone, of an instant with a time zone; if the cloud zone is unknown, on the clock of the
+    /// instant's own time zone. `None`: the text is no such instant.
     pub(crate) fn read(text: &str, zone: &str) -> Option<Self> {
         let at = Moment::read(text).filter(|at| at.has_zone == Some(true))?;
         let known = REGIONS.iter().find(|(region, ..)| zone.starts_with(region));

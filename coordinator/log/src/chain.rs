@@ -1,9 +1,8 @@
 //! Hash chain over the lines of a log.
 //!
-//! The head after a line is BLAKE3 over the previous head and the line, with its line break; before
-//! the first line it is 32 zero bytes. So a head stands for every byte up to its line, a writer
-//! continues from it, and a reader obtains it by reading the lines. It is not stored in the lines:
-//! logs of older versions read the same.
+//! The head after a line is BLAKE3 over the previous head and the line, with its line break; before the first line the
+//! head is 32 zero bytes. So a head stands for every byte up to its line, a writer continues from it, and a reader
+//! obtains it by reading the lines. Heads are not stored in the lines: logs of older versions read the same.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -19,13 +18,13 @@ pub struct Chain {
     bytes: u64,
 }
 
-/// The number of a line that is a step; the header has none.
+/// The number of a line; `None` for the header, which has none.
 #[derive(Deserialize)]
 pub(crate) struct Numbered {
     pub(crate) seq: Option<u64>,
 }
 
-/// Head of the chain after some line; it stands for everything before.
+/// Head of the chain after some line; it identifies everything up to that line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Number of lines so far, the header included.
@@ -53,8 +52,9 @@ impl Chain {
         Ok(chain)
     }
 
-    /// The chain over the lines of a log up to the first that is none of a run: each is a JSON object with its line
-    /// break, and each after the header has the `seq` after that of the line before. A hole, or a sector of another place, ends them.
+    /// The chain over the lines of a log up to the first line that can't be a line of a run: each line is a JSON object
+    /// with its line break, and each line after the header has the `seq` after that of the line before. A hole, or a
+    /// sector from elsewhere on the disk, ends the lines.
     ///
     /// # Errors
     ///

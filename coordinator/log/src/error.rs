@@ -27,7 +27,7 @@ pub enum LogError {
         /// The error of the system.
         source: io::Error,
     },
-    /// Another process is running and writing the log.
+    /// Another process is writing the log.
     #[error(
         "{}: a run is still writing its log there; wait for its end, or give another folder", .path.display()
     )]

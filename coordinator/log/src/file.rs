@@ -15,7 +15,7 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// The system refuses: what was written since the last time may be lost.
+    /// The system refuses: bytes written since the last call may be lost.
     fn sync_data(&mut self) -> io::Result<()>;
 
     /// Truncates the file to `length` bytes.
@@ -50,7 +50,7 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
         seal::sync_draft(draft)
     }
 
-    /// Renames the draft to the name of the seal, which replaces the former seal.
+    /// Renames the draft to the name of the seal, which replaces the previous seal.
     ///
     /// # Errors
     ///

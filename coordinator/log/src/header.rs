@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// The first line of a log that is yet to be written, a JSON object, as its text: the tasks of a large bag take a tenth of
-/// the memory so that they take as values.
+/// The first line of a log that is yet to be written, a JSON object, as its text: as text, the tasks of a large bag
+/// take a tenth of the memory that they take as values.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct HeaderText(Box<RawValue>);
@@ -15,7 +15,7 @@ impl HeaderText {
     ///
     /// # Errors
     ///
-    /// It can't be written as JSON.
+    /// The header can't be written as JSON.
     pub fn new(header: &impl Serialize) -> serde_json::Result<Self> {
         to_raw_value(header).map(Self)
     }
@@ -26,11 +26,11 @@ impl HeaderText {
         self.0.get().starts_with('{')
     }
 
-    /// The header with one more key, which it does not have, at its end.
+    /// The header with one more key at its end; the header must not have the key yet.
     ///
     /// # Errors
     ///
-    /// It is not a JSON object.
+    /// The header is not a JSON object.
     pub fn with_key(&self, key: &str, value: &Value) -> serde_json::Result<Self> {
         let text = self.0.get();
         let body = text.strip_suffix('}').unwrap_or(text);
@@ -43,7 +43,7 @@ impl HeaderText {
     ///
     /// # Errors
     ///
-    /// Its keys nest too deeply.
+    /// The header's values are nested too deeply.
     pub fn to_value(&self) -> serde_json::Result<Value> {
         serde_json::from_str(self.0.get())
     }

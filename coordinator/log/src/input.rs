@@ -31,8 +31,8 @@ impl Input {
         Ok(Self { file: file.to_owned(), bytes, blake3 })
     }
 
-    /// True if the file's content has changed. A missing file counts as unchanged: it may not be
-    /// needed, and whoever needs it reports it.
+    /// True if the file's content has changed. A missing file counts as unchanged: it may not be needed, and a reader
+    /// that needs it reports the error.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         Self::read(&self.file).is_ok_and(|now| now != *self)

@@ -1,11 +1,11 @@
 //! The event log of a run, `events.jsonl`.
 //!
-//! The first line is a header, a JSON object with the version of the format and all that is needed
-//! to make the run again; every further line is one step of the run, in order. The caller says what
-//! a step is: this crate knows lines.
+//! The first line is a header, a JSON object with the version of the format and all that is needed to repeat the run;
+//! every further line is one step of the run, in order. The caller defines what a step is: this crate handles lines
+//! only.
 //!
-//! A crash may leave a torn last line, and a power cut blocks of anything after what was durable. Every reader
-//! leaves such a tail out, and says so. Damage before it is an error. A log of another [`FORMAT`] is
+//! A crash may leave a torn last line, and a power cut may leave blocks of anything after the durable bytes. Every
+//! reader leaves out and reports such a tail. Damage before the tail is an error. A log of another [`FORMAT`] is
 //! refused.
 //!
 //! A chain of hashes goes over the lines ([`Chain`]), whose head is in the folder's [`Seal`].

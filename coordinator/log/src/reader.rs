@@ -13,9 +13,9 @@ use crate::chain::{Chain, Head, Numbered};
 use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
-/// True if a log has a complete first line, or had one: otherwise nothing was recorded. Blocks left
-/// by a power cut before the line was durable don't count; a partial line that the seal covers
-/// counts as damaged, and so does a log of which nothing is left.
+/// True if a log has, or once had, a complete first line: otherwise nothing was recorded. Blocks left by a power cut
+/// before the line was durable don't count; a partial line that the seal covers counts as damaged, and so does a log
+/// that is now empty.
 #[must_use]
 pub fn has_header(path: &Path) -> bool {
     let mut first = Vec::new();
@@ -60,7 +60,8 @@ pub struct LogReader {
     /// completed.
     is_cut: bool,
     chain: Chain,
-    /// The head to compare with when its line is reached, and the result of the comparison.
+    /// The head that the chain should have at its line, and whether the chain had it there; `None`: no head is
+    /// expected.
     expected: Option<(Head, bool)>,
     /// `seq` of the last line that was read since the line of `expected`.
     last_seq: Option<u64>,
@@ -130,8 +131,8 @@ impl LogReader {
         Ok(log)
     }
 
-    /// Message about sealed lines that are missing from a log opened with its seal; `None` if there
-    /// are none, or no seal. Valid once [`Self::next_step`] has returned `None`.
+    /// Message about sealed lines that are missing from a log opened with its seal; `None` if no line is missing, or
+    /// there is no seal. Valid once [`Self::next_step`] has returned `None`.
     #[must_use]
     pub fn lost_lines(&self) -> Option<String> {
         let (sealed, is_right) = self.expected.as_ref()?;
@@ -257,7 +258,7 @@ impl LogReader {
     }
 
     /// True if the `seq` of the line just read follows that of the line before, or the expected head covers the line. A
-    /// power cut may leave a sector of another place after the covered lines, with whole lines in it.
+    /// power cut may leave, after the covered lines, a sector from elsewhere on the disk that contains whole lines.
     fn follows_last(&mut self) -> bool {
         if self.expected.as_ref().is_none_or(|(head, _)| self.line < head.lines) {
             return true;
@@ -267,7 +268,7 @@ impl LogReader {
         last.is_none_or(|last| seq.is_none_or(|seq| Some(seq) == last.checked_add(1)))
     }
 
-    /// The next step like [`Self::next_step`], but every key of it must be known.
+    /// The next step, as [`Self::next_step`] returns it, but every key of the step must be known.
     ///
     /// # Errors
     ///
@@ -323,7 +324,7 @@ impl LogReader {
         self.torn
     }
 
-    /// The error for a malformed last step, with this reason.
+    /// The error for the last step read, which is malformed for this reason.
     #[must_use]
     pub fn damaged(&self, why: String) -> LogError {
         LogError::Damaged { path: self.path.clone(), line: self.line, why }
@@ -527,7 +528,7 @@ mod tests {
         LogWriter::reopen(&path, whole.len() as u64).expect("nobody writes it any more");
     }
 
-    /// Who edits a log and has its run gone on with would have the edit sealed.
+    /// A changed log is not continued: otherwise somebody could edit a log, continue its run, and have the edit sealed.
     #[test]
     fn a_log_that_is_not_as_it_was_sealed_is_not_gone_on_with() {
         let (dir, path) = log_of("{\"seq\":3}\n");
@@ -575,7 +576,7 @@ mod tests {
         assert_eq!(resealed(), [tail, forced_lines]);
     }
 
-    /// The power was cut, and the disk has lost the seal and a sector of what was not durable.
+    /// A power cut has destroyed the seal and a sector of the bytes that were not durable.
     #[test]
     fn a_torn_seal_with_a_hole_in_the_logs_tail_is_gone_on_with_by_the_advice_that_is_given() {
         for hole in [

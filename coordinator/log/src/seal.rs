@@ -30,8 +30,7 @@ pub struct Seal {
     /// `None` before the end, and in older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Vec<String>>,
-    /// One entry for each time that the run was continued and the seal did not reach the end of the
-    /// log.
+    /// One entry for each time that the run was continued while the seal did not reach the end of the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resealed: Vec<Resealed>,
 }
@@ -127,7 +126,7 @@ pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     }))
 }
 
-/// True if the log's header says that its lines have a chain, or can't be read, so that it may have said so.
+/// True if the log's header says that its lines have a chain, or if the header can't be read.
 fn has_chain(log: &Path) -> io::Result<bool> {
     let mut header = Vec::new();
     BufReader::new(File::open(log)?).read_until(b'\n', &mut header)?;
@@ -140,19 +139,19 @@ fn has_chain(log: &Path) -> io::Result<bool> {
 /// A log that was sealed although its content differed from its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForcedSeal {
-    /// The lines that the new seal covers, as it records them.
+    /// The lines that were sealed late, as the new seal records them.
     pub lines: Resealed,
     /// Number of bytes after the sealed lines that are not lines of a run, such as a hole that a power cut left. A run
     /// that continues cuts them off.
     pub left_out: u64,
 }
 
-/// Seals a log again whose content differs from its seal, up to the first line that is none of a run, and records that
-/// in the new seal. `None`: the log matches its seal, and nothing is written.
+/// Seals again a log whose content differs from its seal, up to the first line that can't be a line of a run, and
+/// records that in the new seal. `None`: the log matches its seal, and nothing is written.
 ///
 /// # Errors
 ///
-/// [`LogError::UnderWay`]: a run writes it. [`LogError::Read`], [`LogError::Write`].
+/// [`LogError::UnderWay`]: a run is writing the log. [`LogError::Read`], [`LogError::Write`].
 pub fn reseal(log: &Path) -> Result<Option<ForcedSeal>, LogError> {
     if crate::is_under_way(log) {
         return Err(LogError::UnderWay { path: log.to_owned() });
@@ -181,8 +180,8 @@ pub fn reseal(log: &Path) -> Result<Option<ForcedSeal>, LogError> {
     Ok(Some(ForcedSeal { lines, left_out }))
 }
 
-/// Seal of a growing log. A rename replaces it, so that a reader, or a run that continues after a kill, finds the old or
-/// the new one, whole.
+/// Seal of a growing log. A rename replaces the seal's file, so that a reader, or a run that continues after a kill,
+/// finds the whole old seal or the whole new one.
 #[derive(Debug)]
 pub(crate) struct GrowingSeal {
     path: PathBuf,
@@ -204,8 +203,8 @@ impl GrowingSeal {
         }
     }
 
-    /// Seals the log up to this head durably: the draft is on the disk before it takes the name of the seal, and the name
-    /// is before this returns. A power cut leaves the former seal or this one.
+    /// Seals the log up to this head durably: the draft is on the disk before it takes the name of the seal, and the
+    /// name is on the disk before this function returns. A power cut leaves the previous seal or this one.
     pub(crate) fn keep_durably(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
         let draft = draft_of(&self.path);
         log.write_seal_draft(&draft, &self.text(head))?;

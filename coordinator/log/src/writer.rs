@@ -55,7 +55,7 @@ impl LogWriter {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::create`].
+    /// The errors of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         let mut log = Self::open_new(path, open)?;
         log.seal()?;
@@ -68,8 +68,8 @@ impl LogWriter {
         Self::open_locked(path, OpenOptions::new().write(true).create(true).truncate(false), open)
     }
 
-    /// Removes all lines of a former log, once the seal covers none of them: a kill between the two
-    /// must not leave a seal of lines that are lost.
+    /// Removes all lines of an earlier log after its seal no longer covers any: a kill between the two steps must not
+    /// leave a seal of lost lines.
     fn empty(&mut self) -> Result<(), LogError> {
         self.cut(0)?;
         self.sealed = Some(0);
@@ -92,7 +92,7 @@ impl LogWriter {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::reopen`].
+    /// The errors of [`Self::reopen`].
     pub fn reopen_on(path: &Path, length: u64, open: OpenLog<'_>) -> Result<Self, LogError> {
         let mut log = Self::open_locked(path, OpenOptions::new().write(true), open)?;
         // Before anything is added: whatever is sealed next counts as it is.
@@ -151,7 +151,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes the buffer to the system; bytes that it did not take stay in the buffer.
+    /// Writes the buffer to the system; bytes that the system did not take stay in the buffer.
     fn write_waiting(&mut self) -> io::Result<()> {
         let mut given = 0;
         let outcome = loop {
@@ -169,7 +169,8 @@ impl LogWriter {
         outcome
     }
 
-    /// Updates the seal to the present length, if it is behind, for as long as the host has power.
+    /// Updates the seal to the log's present length, if the seal is behind; the update survives this process but not a
+    /// power cut.
     fn update_seal(&mut self) -> io::Result<()> {
         if !self.is_sealed() {
             self.sealing.update_head(&mut *self.file, self.chain.head())?;
@@ -185,11 +186,11 @@ impl LogWriter {
     }
 
     /// Writes the head of the chain over all lines, which must be durable, to the seal beside the log, durably. This
-    /// creates another file and takes two syncs, so it is not done with each of the log.
+    /// creates another file and takes two syncs, so it is not done with each sync of the log.
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: the seal stays the earlier one.
+    /// [`LogError::Write`]: the earlier seal stays.
     pub fn seal(&mut self) -> Result<(), LogError> {
         if self.is_sealed() {
             return Ok(());
@@ -314,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    /// The file of a process that is killed before it cuts its log.
+    /// A file that can't be truncated, as if the process were killed before it truncates its log.
     #[derive(Debug)]
     struct UncutFile(File);
 
@@ -362,7 +363,7 @@ mod tests {
         assert_eq!((seal.log.lines, std::fs::read(&path).expect("there").len()), (0, 9));
     }
 
-    /// A log can be locked for a moment longer: its writer was just killed, for example.
+    /// A log may stay locked for a moment: its writer was just killed, for example.
     #[test]
     fn a_log_that_is_free_in_a_moment_is_waited_for() {
         let asked = Cell::new(0);

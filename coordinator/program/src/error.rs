@@ -29,7 +29,7 @@ pub enum ProgramError {
         /// Names of the linked schedulers, as text.
         known: String,
     },
-    /// The program's answer to the hello is invalid.
+    /// The program's answer to the first line (the hello) is invalid, for this reason.
     #[error("{0}")]
     Hello(String),
 }

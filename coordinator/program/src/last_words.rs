@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub enum StandardError {
     /// A file, which error messages name.
     File(PathBuf),
-    /// Standard error is dropped, except its last line, which messages have.
+    /// Standard error is dropped, except its last line, which is in error messages.
     Dropped,
 }
 
@@ -49,8 +49,8 @@ impl LastWords {
         let _ = self.end.recv_timeout(PATIENCE);
     }
 
-    /// End of a sentence about a program that has ended: its last line, and the file with all
-    /// lines; empty if it wrote nothing.
+    /// End of a sentence about a program that has ended: the program's last line, and the file with all its lines;
+    /// empty if the program wrote nothing.
     pub(crate) fn describe_output(&self) -> String {
         let end = self.end.recv_timeout(PATIENCE).unwrap_or_default();
         let text = String::from_utf8_lossy(&end);

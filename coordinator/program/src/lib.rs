@@ -1,13 +1,12 @@
 //! A scheduler that is a program of its own, in any language.
 //!
-//! The program is started with a pipe to its standard input and one from its standard output.
-//! Lines of JSON go through them strictly in turn: a [`Hello`] that says what the provider sells,
-//! what the work is and what the experiment's own parameters are; then for each time that the
-//! scheduler is asked one line with the time and the notices, answered by one line of decisions.
-//! Notices and decisions are those of `events.jsonl`. `docs/scheduler-protocol.md` describes it for
-//! those who write one.
+//! The program is started with a pipe to its standard input and one from its standard output. Lines of JSON go through
+//! the pipes strictly in turn. The first line is a [`Hello`] with the provider's offer, the work and the experiment's
+//! own parameters; then, for each decision, one line with the time and the notices is answered by one line of
+//! decisions. Notices and decisions are those of `events.jsonl`. `docs/scheduler-protocol.md` describes the protocol
+//! for authors of schedulers.
 //!
-//! A program that does anything else has failed: its policy says why, and its run ends there.
+//! A program that does anything else has failed: its policy reports the reason, and its run ends there.
 
 mod error;
 mod last_words;

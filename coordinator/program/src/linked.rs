@@ -11,8 +11,8 @@ pub type Make = fn(&Hello) -> Box<dyn Policy>;
 
 static LINKED: Mutex<Vec<(&str, Make)>> = Mutex::new(Vec::new());
 
-/// Registers a scheduler under a name, for `scheduler.linked` of an experiment and `--scheduler`;
-/// it replaces one of the same name.
+/// Registers a scheduler under a name, for `scheduler.linked` of an experiment and `--scheduler`; it replaces a
+/// scheduler of the same name.
 pub fn link(name: &'static str, make: Make) {
     let mut all = LINKED.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|(known, _)| *known != name);

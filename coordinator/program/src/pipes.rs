@@ -145,7 +145,7 @@ impl ProgramPipes {
     }
 }
 
-/// Waits until the pipe is ready for `what`, or the time `until` has come.
+/// Waits until the pipe is ready for `what`, at most until the time `until`.
 fn wait_for_pipe(
     pipe: &File,
     what: PollFlags,

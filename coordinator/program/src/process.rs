@@ -19,9 +19,9 @@ use crate::ProgramError;
 use crate::last_words::{LastWords, StandardError};
 use crate::pipes::ProgramPipes;
 
-/// Time for a program to end once its output is at its end.
+/// Time that a program has to end after the end of its output.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time for a program that closed its output to report its exit status.
+/// Time that a program that closed its output has to report its exit status.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
 /// A running program; dropping it ends the program.
@@ -30,7 +30,7 @@ pub(crate) struct ProgramProcess {
     child: Child,
     pub(crate) pipes: ProgramPipes,
     pub(crate) last_words: LastWords,
-    /// Time for the program to end by itself.
+    /// Time that the program has to end by itself.
     patience: Duration,
 }
 
@@ -99,7 +99,7 @@ impl ProgramProcess {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Description of the program's end, in words that follow its name; `None`: it still runs.
+    /// Description of the program's end, in words that follow its name; `None`: the program still runs.
     pub(crate) fn describe_end(&mut self) -> Option<String> {
         self.ended_within(LAST_BREATH).map(in_words)
     }
@@ -119,8 +119,8 @@ impl ProgramProcess {
     }
 }
 
-/// Asks the kernel to kill the program when the thread that starts it ends: a program that hangs
-/// would outlive a killed process.
+/// Asks the kernel to kill the program when the thread that starts it ends: otherwise a program that hangs would
+/// outlive a killed process.
 #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
 fn ends_with_this_thread(command: &mut Command) {
     // SAFETY: it is one system call, which allocates nothing and takes no lock.
@@ -165,9 +165,9 @@ pub(crate) struct OneProcessor {
 }
 
 impl OneProcessor {
-    /// Pins this thread, and the processes that it starts from now on, to one of its allowed
-    /// processors: a thread always to the same, other threads and processes to the next ones.
-    /// `None` if there is only one.
+    /// Pins this thread, and the processes that it starts from now on, to one of its allowed processors: a thread
+    /// always to the same processor, other threads and processes to the next ones. `None` if only one processor is
+    /// allowed.
     pub(crate) fn pin_thread() -> Option<Self> {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
@@ -201,7 +201,7 @@ impl Drop for OneProcessor {
 ///
 /// # Errors
 ///
-/// There is none, it may not be executed, or it is neither a binary nor a script that names its
+/// There is no such file, the file may not be executed, or it is neither a binary nor a script that names its
 /// interpreter.
 pub(crate) fn find_executable(word: &str) -> io::Result<PathBuf> {
     let file = if word.contains('/') { PathBuf::from(word) } else { in_path(word)? };

@@ -235,8 +235,8 @@ impl Policy for ProgramScheduler {
     }
 }
 
-/// A linked scheduler of another crate. Its answers are recorded like a program's, so that a
-/// `dormouse` without it can repeat its runs.
+/// A linked scheduler of another crate. Its answers are recorded like a program's, so that a `dormouse` without the
+/// scheduler can repeat its runs.
 #[derive(Debug)]
 struct LinkedScheduler {
     own: Box<dyn Policy>,

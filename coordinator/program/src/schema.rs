@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion};
 
-/// The JSON schema (draft 2020-12) of every line between dormouse and a scheduler that is a program.
-/// All that a line is made of has a definition with a name: each notice, each decision, each unit.
+/// The JSON schema (draft 2020-12) of every line between dormouse and a scheduler that is a program. Every part of a
+/// line has a named definition: each notice, each decision, each unit.
 #[must_use]
 pub fn schema() -> Value {
     let settings = || SchemaSettings::draft2020_12().with_transform(wire::as_integers);
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(words, names);
     }
 
-    /// The doc comments of the types are read by people who do not know Rust.
+    /// The types' doc comments, which become the schema's descriptions, are read by people who do not know Rust.
     #[test]
     fn it_speaks_of_nothing_that_only_rust_has() {
         fn descriptions<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {

@@ -10,10 +10,9 @@ pub fn lowest_bid(on_demand: impl IntoIterator<Item = Price>) -> Option<Price> {
     on_demand.into_iter().min()
 }
 
-/// Expected execution time of a job without checkpoints in seconds, waiting left out (Eq. 8): with
-/// f(T) the part of the instances that were left to this bid for the time T and r the restart, (w ·
-/// P(T ≥ w) + Σ over T < w of (T + r) f(T)) / P(T ≥ w). `None`: no instance lasted as long as the
-/// job.
+/// Expected execution time of a job without checkpoints in seconds, without waiting (Eq. 8): (w · P(T ≥ w) + Σ over T <
+/// w of (T + r) f(T)) / P(T ≥ w), where w is the job's work, r the restart, and f(T) the fraction of the instances that
+/// lasted for the time T at this bid. `None`: no instance lasted as long as the job.
 #[must_use]
 pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) -> Option<f64> {
     let uptimes = record.uptimes();
@@ -30,7 +29,7 @@ pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) ->
 pub struct TypeAdvice {
     /// Fraction of the record during which an instance can be had.
     pub available: f64,
-    /// Number of times that the provider took an instance away.
+    /// Number of times that the provider took an instance of the type away.
     pub taken: usize,
     /// Result of [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
@@ -87,9 +86,8 @@ pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     }
 }
 
-/// Index of the type with the shortest expected execution; of equals the one on which jobs without
-/// checkpoints cost the least, then the first. `None`: on no type did an instance last as long as
-/// the job.
+/// Index of the type with the shortest expected execution; among equal types, the type on which jobs without
+/// checkpoints cost the least, then the first. `None`: on no type did an instance last as long as the job.
 #[must_use]
 pub fn best_type(types: &[TypeAdvice]) -> Option<usize> {
     let known = types.iter().enumerate().filter_map(|(n, of)| Some((n, of.expected_s?)));

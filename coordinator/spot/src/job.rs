@@ -24,15 +24,14 @@ pub struct SpotJob {
     pub every: Span,
     /// The prices that ADAPT may use.
     pub knows: AdaptKnowledge,
-    /// Time between two price queries of ACC after it has ended an instance; zero: it learns of
-    /// each change.
+    /// Time between two price queries of ACC after it has ended an instance; zero: ACC learns of each change at once.
     pub query: Span,
 }
 
 impl SpotJob {
-    /// A job with the parameters that stand in for those that the paper doesn't give: checkpoints and
-    /// restarts of 5 min, a look of 1 min, a decision every 10 min by what is known then, and a launch at the first price
-    /// that is not above the bid.
+    /// A job with our choices for parameters that the paper doesn't give: checkpoints and restarts of 5 min, a look at
+    /// the price 1 min before an hour ends, a decision every 10 min from the prices known by then, and a launch at the
+    /// first price that is not above the bid.
     #[must_use]
     pub fn with_work(work: Span) -> Self {
         let minutes = |n: u64| Span::from_secs(60 * n);
@@ -120,7 +119,7 @@ pub struct Outcome {
 struct SpotJobRun<'a> {
     job: SpotJob,
     record: &'a SpotRecord<'a>,
-    /// Work kept by a checkpoint, and work done since that checkpoint.
+    /// Work kept by a checkpoint (`kept`), and work done since that checkpoint (`since`).
     kept: Span,
     since: Span,
     outcome: Outcome,
@@ -254,7 +253,7 @@ impl SpotJobRun<'_> {
 /// Work on an instance since its last checkpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct UnkeptWork {
-    /// Time from which the instance is charged; its hours count from then.
+    /// Time from which the instance is charged; its hours are counted from this time.
     pub begins: Time,
     /// Time since which the work is unkept: the end of the last checkpoint on the instance, or the
     /// beginning of work.
@@ -299,8 +298,7 @@ impl SpotScheme {
     }
 }
 
-/// The first time at or after `from` that is `lead` before the end of an hour; hours count from
-/// `begins`.
+/// The first time at or after `from` that is `lead` before the end of an hour; hours are counted from `begins`.
 pub fn before_hour_ends(begins: Time, lead: Span, from: Time) -> Time {
     let hours = (from + lead).since(begins).as_micros().div_ceil(HOUR.as_micros());
     begins + HOUR.times(hours) - lead

@@ -18,8 +18,8 @@ pub struct SpotRecord<'a> {
     available: Vec<(Time, Time)>,
     /// Times at which the price rose, in order.
     rises: Vec<Time>,
-    /// Uptimes: durations for which instances could be kept at this bid, ascending, without one cut
-    /// off by the record's end.
+    /// Uptimes: durations for which instances could be kept at this bid, ascending, without an uptime that the record's
+    /// end cut off.
     uptimes: Vec<Span>,
     /// The uptimes in the order in which they ended.
     ended: OrderedUptimes,
@@ -68,9 +68,9 @@ impl<'a> SpotRecord<'a> {
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
     }
 
-    /// Like `next_available`, for a user who queries the price at `first` and then once per
-    /// `query`: the first query that finds an instance. With a query of zero each change is seen at
-    /// once.
+    /// The first query at which an instance is available, of a user who queries the price at `first` and then once per
+    /// `query`; returns its time, and the time at which the price then exceeds the bid. With a `query` of zero each
+    /// change is seen at once.
     pub(super) fn next_queried(&self, first: Time, query: Span) -> Option<(Time, Time)> {
         let mut seek = first;
         loop {
@@ -125,11 +125,11 @@ impl<'a> SpotRecord<'a> {
         open.map_or(Span::ZERO, |(from, to)| to.since(*from))
     }
 
-    /// Among the uptimes known at a time that exceed `age`, the fraction that ended after `age +
-    /// from` and by `age + to`; 0 if no known uptime is so long.
+    /// Among the uptimes known at a time that exceed `age`, the fraction that ended after `age + from` and by `age +
+    /// to`; 0 if no known uptime exceeds `age`.
     ///
-    /// Only ended uptimes count, not a running one or one that the record's end cut off. An
-    /// instance that could be had as the record began counts from there.
+    /// Only ended uptimes count, not the uptime of a running instance or of one that the record's end cut off. The
+    /// uptime of an instance that was available when the record began counts from there.
     pub(super) fn part_taken(
         &self,
         (knows, at): (AdaptKnowledge, Time),
@@ -157,9 +157,9 @@ impl<'a> SpotRecord<'a> {
 
 /// Uptimes in the order in which they ended, for counts among the first n of them.
 ///
-/// Level j has the uptimes in blocks of 2^j, each sorted in ascending order; an incomplete last
-/// block is left out. The first n uptimes are one block for each power of two in n, so that a count
-/// among them is a binary search in each of these blocks.
+/// Level j has the uptimes in blocks of 2^j, each sorted in ascending order; an incomplete last block is left out. The
+/// first n uptimes consist of one block for each power of two in n, so that a count among them is a binary search in
+/// each of these blocks.
 #[derive(Clone, Debug)]
 pub(super) struct OrderedUptimes {
     levels: Vec<Vec<Span>>,
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Counts are the same as if uptimes were counted one by one.
+        /// Counts are the same as with uptimes counted one by one.
         #[test]
         fn counts_are_those_of_a_plain_list(uptimes in prop::collection::vec(0_u64..20, 0..70), longest in 0_u64..20) {
             let all: Vec<Span> = uptimes.iter().map(|s| Span::from_secs(*s)).collect();

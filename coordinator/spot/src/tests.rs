@@ -1,5 +1,4 @@
-//! Tests of jobs reckoned by hand, of costs against the provider's tariff, and of OPT against the
-//! other schemes.
+//! Tests of jobs calculated by hand, of costs against the provider's tariff, and of OPT against the other schemes.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod oracle;
@@ -126,9 +125,9 @@ fn any_trace(levels: u64) -> impl Strategy<Value = PriceTrace> {
 }
 
 proptest! {
-    /// OPT never pays for more hours than a scheme with the same bid, nor takes longer: it keeps
-    /// all that can be kept. Where all hours cost the same it is never beaten in cost; where they
-    /// don't, a scheme that is later may find cheaper hours.
+    /// OPT never pays for more hours than a scheme with the same bid, nor takes longer: OPT keeps all work that can be
+    /// kept. Where all hours cost the same, OPT is never beaten in cost; where they don't, a slower scheme may find
+    /// cheaper hours.
     #[test]
     fn opt_is_the_best_of_those_with_the_same_bid(
         prices in any_trace(6), bid in 4_u64..10, work in 1_u64..900, start in 0_u64..500,
@@ -157,7 +156,7 @@ proptest! {
         }
     }
 
-    /// ADAPT's decisions do not depend on prices yet to come, unless it is told to know them.
+    /// ADAPT's decisions do not depend on future prices, unless its parameters allow it to use them.
     #[test]
     fn adapt_knows_no_price_before_its_time(
         prices in any_trace(6), other in any_trace(6), bid in 4_u64..10, work in 1_u64..900, start in 0_u64..500,

@@ -118,7 +118,7 @@ fn conform_table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut
     }
 }
 
-/// Adds a mistake for a missing key.
+/// Adds a mistake for a missing key; `like` is an example of a valid value.
 pub fn missing(node: &Node, key: &str, like: &str, found: &mut Mistakes) {
     found.add(
         &node.place,
@@ -159,7 +159,7 @@ fn conform_list(schema: &Json, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// Validates a value that may have several forms against the form of its type.
+/// Validates a value, for which a schema allows several forms, against the form that fits the value's type.
 fn one_of(forms: &[Json], node: &Node, found: &mut Mistakes) {
     let is_of = |form: &&Json| match (&node.value, form["type"].as_str()) {
         (Value::Table(_), kind) => kind == Some("object"),
@@ -188,8 +188,8 @@ fn conform_choice(words: &[(&str, &str)], node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// Word for the thing that the value at this path describes: the key around a name, or the singular
-/// of the list around an item.
+/// Word for the thing that the value at this path describes: the key that contains a name, or the singular of the list
+/// that contains an item.
 fn thing_at(path: &str) -> &str {
     let is_place = |key: &str| key.bytes().all(|byte| byte.is_ascii_digit());
     let mut keys = path.rsplit('.').skip_while(|key| *key == "name").peekable();
@@ -325,7 +325,7 @@ fn check_least<T: std::str::FromStr + PartialOrd>(
     Ok(())
 }
 
-/// Splits a unit's error text into mistake and remedy; the unit describes both better.
+/// Splits the error text of a quantity's parser into mistake and remedy.
 fn split_error(error: &str) -> Wrong {
     let (what, right) = error.split_once("; ").unwrap_or((error, "write it with its unit"));
     (what.to_owned(), right.to_owned())

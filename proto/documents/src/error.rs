@@ -9,12 +9,12 @@ use std::sync::Arc;
 pub struct Place {
     /// The file or the option of the command line.
     pub source: Arc<str>,
-    /// Line and column (in characters) in the file, from 1; they are those of the key, if there is
-    /// one.
+    /// Line and column (in characters) in the file, from 1: those of the key, if the value has one; `None`: the place
+    /// has no line.
     pub at: Option<(usize, usize)>,
     /// The key's path in the document, such as `scheduler.alpha`.
     pub path: String,
-    /// Text of that line.
+    /// Text of the line at this place; `None`: the place has no line.
     pub line: Option<Arc<str>>,
 }
 
@@ -95,7 +95,7 @@ impl Mistake {
         Self { place: place.clone(), what: one_line(what.into()), remedy: one_line(remedy.into()) }
     }
 
-    /// The line of the mistake with a caret under its place; empty if it has no line.
+    /// The line of the mistake with a caret under its place; empty if the mistake has no line.
     fn excerpt(&self) -> String {
         let (Some((line, column)), Some(text)) = (self.place.at, &self.place.line) else {
             return String::new();
@@ -203,8 +203,7 @@ impl Mistakes {
         std::mem::take(&mut self.1)
     }
 
-    /// The value of a successful read; `None` on an error, whose mistakes are added to those
-    /// collected here.
+    /// The value of a successful read; `None` on an error, whose mistakes are added to the mistakes collected here.
     pub fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
         read.map_err(|error| self.0.extend(error.0)).ok()
     }
@@ -231,7 +230,7 @@ impl Mistakes {
     ///
     /// # Errors
     ///
-    /// All mistakes that were found; also if there is no value.
+    /// All mistakes that were found; also an error if there is no value.
     pub fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
         self.0.sort_by_key(|one| one.place.at);
         self.0.dedup();

@@ -13,7 +13,7 @@ use crate::{InputError, Node, Place, Value};
 ///
 /// # Errors
 ///
-/// The text is not JSON; the place is where it stops being JSON.
+/// The text is not JSON; the error's place is where the text stops being JSON.
 pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     let wrong = |error: serde_json::Error| not_json(source, text, &error);
     // The numbers and the depth of all of it are looked at here.
@@ -48,8 +48,8 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    /// The place of byte `at`, which must not be before the last one: this way a text is scanned only
-    /// once, in however many lines it is.
+    /// The place of byte `at`, which must not be before the `at` of the last call: so a text is scanned only once, in
+    /// however many lines it is.
     fn place_at(&mut self, path: String, at: usize) -> Place {
         let between = self.text.get(self.at..at).unwrap_or_default();
         let (line, column) = self.place.at.unwrap_or((1, 1));
@@ -66,7 +66,7 @@ impl<'a> JsonReader<'a> {
         Place { path, ..self.place.clone() }
     }
 
-    /// Byte offset in the text at which this slice of it begins.
+    /// Byte offset in the whole text at which the slice `part` of it begins.
     fn offset_of(&self, part: &str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
     }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(node.json(), serde_json::from_str::<Json>(TEXT).unwrap());
     }
 
-    /// Files of workflows have hundreds of thousands of lines: a scan of all before each value would not end.
+    /// Files of workflows have hundreds of thousands of lines: scanning all lines before each value would never end.
     #[test]
     fn the_last_of_many_lines_is_known_by_its_number() {
         let text = format!("[\n{}\n  {{\"é\":\n\n 7}}]", "  1,\n".repeat(200_000));

@@ -1,9 +1,9 @@
-//! Files that people write: TOML and JSON as trees of values that know where they stand, the schemas of
-//! what they may hold, and what is wrong with them, each mistake with its place and what would be right.
+//! Files that people write: TOML and JSON as trees of values with their places, the schemas of valid contents, and the
+//! mistakes in a file, each with its place and remedy.
 //!
-//! A type with `serde::Deserialize` and `schemars::JsonSchema` says what a file holds. [`from_toml`] or
-//! [`from_json`] makes a [`Node`] of a text, and [`read_whole`] a value of that: [`conform`] tells all that is not as
-//! [`schema_of`] the type says. Nothing here opens a file.
+//! A type with `serde::Deserialize` and `schemars::JsonSchema` describes what a file may contain. [`from_toml`] or
+//! [`from_json`] makes a [`Node`] of a text, and [`read_whole`] makes a value of the type from a node: [`conform`]
+//! reports everything that differs from the type's schema ([`schema_of`]). Nothing here opens a file.
 
 mod conform;
 mod error;

@@ -24,7 +24,7 @@ pub enum Value {
     Float(f64),
     /// True or false.
     Flag(bool),
-    /// A date or null, which are never valid; the text names which.
+    /// A date or null, which are never valid values; the text says which of the two.
     Other(&'static str),
     /// Values in order.
     List(Vec<Node>),
@@ -65,13 +65,13 @@ impl Node {
         &self.innermost(path).place
     }
 
-    /// The node with this path inside the node, or the last existing one on that path.
+    /// The node with this path inside this node, or the last existing node on that path.
     #[must_use]
     pub fn innermost(&self, path: &str) -> &Self {
         self.inside(path.split('.'))
     }
 
-    /// The node under these keys, which may contain dots, or the last existing one on that path.
+    /// The node under these keys, which may contain dots, or the last existing node on that path.
     #[must_use]
     pub fn inside<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> &Self {
         let mut at = self;
@@ -86,7 +86,7 @@ impl Node {
         at
     }
 
-    /// The value of this key, if it is a text.
+    /// The value of this key, if the value is a text; `None` otherwise.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {

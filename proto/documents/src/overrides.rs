@@ -43,12 +43,12 @@ impl Override {
         Self { option, path: path.to_owned(), value: quoted }
     }
 
-    /// Sets the value in a document of this schema, replacing the old one. `aliases` are pairs of
-    /// an alternative first key of a path and the key itself.
+    /// Sets the override's value in a document of this schema, replacing the old value. `aliases` are pairs of an
+    /// alternative first key of a path and the key that it stands for.
     ///
     /// # Errors
     ///
-    /// The document has no such place, or the value can't be read.
+    /// The document has no place with the override's path, or the value can't be read.
     pub fn apply(
         &self,
         root: &mut Node,
@@ -155,7 +155,7 @@ impl fmt::Display for Override {
 
 const VALUE: &str = "value";
 
-/// Replaces the place of a node and all its descendants by one on the command line.
+/// Replaces the place of a node, and of all nodes inside it, by a place on the command line.
 fn relabel_places(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.value {

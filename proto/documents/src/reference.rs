@@ -20,7 +20,7 @@ pub fn reference(introduction: &str, schema: &Value, again: &str) -> String {
 struct ReferencePage<'a> {
     text: String,
     again: &'a str,
-    /// Heading and keys of the last kind of a table that has several kinds.
+    /// Heading and keys of the last kind of a table that has several kinds; `None`: there was none.
     last: Option<(String, Vec<Value>)>,
 }
 

@@ -1,8 +1,8 @@
-//! "Did you mean …?"
+//! Suggestions of the form "Did you mean …?" for mistyped words.
 
 use strsim::damerau_levenshtein;
 
-/// The candidate nearest to `word`, if it is near enough for a typing error.
+/// The candidate nearest to `word`, if it is near enough that `word` may be a typing error of it.
 pub(crate) fn nearest_word<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

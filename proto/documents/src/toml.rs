@@ -11,7 +11,7 @@ use crate::{InputError, Node, Place, Value};
 ///
 /// # Errors
 ///
-/// All parts that are not TOML, or can't be values of an experiment.
+/// All parts of the text that are not TOML, or can't be values of an experiment.
 pub fn from_toml(source: &str, text: &str) -> Result<Node, InputError> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = TomlPlaces { source: source.into(), text, mistakes: Mistakes::default() };

@@ -14,10 +14,10 @@ pub const FEWEST: usize = 5;
 const RESAMPLES: usize = 4_000;
 
 impl Estimate {
-    /// Mean of samples that are never negative, with Student's interval unless it would go below
-    /// zero. If it would, the samples are skewed, and the interval is Efron's bootstrap percentile
-    /// interval (widened for few samples after Hesterberg, The American Statistician 69, 2015), or
-    /// is left out for fewer than [`FEWEST`] samples. `None` if there are no samples.
+    /// Mean of samples that are never negative, with Student's interval unless that interval would go below zero. In
+    /// that case the samples are skewed, and the interval is Efron's bootstrap percentile interval (widened for few
+    /// samples after Hesterberg, The American Statistician 69, 2015), or is left out for fewer than [`FEWEST`] samples.
+    /// `None` if there are no samples.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn of_amounts(samples: &[f64]) -> Option<Self> {
@@ -27,9 +27,9 @@ impl Estimate {
         Some(students.at_least(0.0, students.range.0, mean))
     }
 
-    /// Relative change from one amount to another over paired samples, divided by the former's
-    /// mean; its interval never goes below −1, a total loss. The interval is that of the
-    /// jackknife's pseudo-values. `None` if there are no pairs or the former's mean is zero.
+    /// Relative change from the amounts `from` to the amounts `to`, which are paired samples: the mean difference
+    /// divided by the mean of `from`. The interval is that of the jackknife's pseudo-values and never goes below −1, a
+    /// total loss. `None` if there are no pairs or the mean of `from` is zero.
     #[must_use]
     pub fn of_change(from: &[f64], to: &[f64]) -> Option<Self> {
         let ratio = |to: f64, from: f64| to / from - 1.0;
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(Estimate::of_amounts(&none).unwrap().ci95, Some((0.0, 0.0)));
     }
 
-    /// Two seeds of 1,542 s and 1,820 s: Student's interval is −85 to 3,447.
+    /// Samples of 1,542 s and 1,820 s from two seeds: Student's interval is −85 to 3,447 s.
     #[test]
     fn of_few_samples_there_is_no_interval_below_zero() {
         let samples = [1_542.0, 1_820.0];
@@ -114,8 +114,8 @@ mod tests {
         assert!(!Estimate::of_amounts(&[7.0]).unwrap().is_of_too_few());
     }
 
-    /// Work that was lost under one seed of ten. The mean of resamples is that of a binomial count times 3: 0 with
-    /// probability .9^10, so that the interval begins at 0, and 9 or more with one of .07.
+    /// Work that was lost under one seed of ten. The mean of a resample is a binomial count times 3: 0 with probability
+    /// 0.9^10, so that the interval begins at 0, and 9 or more with probability 0.07.
     #[test]
     fn of_skewed_samples_the_interval_lies_between_the_least_and_the_most() {
         let samples = [0.0, 0.0, 0.0, 30.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
@@ -130,8 +130,8 @@ mod tests {
         );
     }
 
-    /// Exponential samples of mean 1: of 400 sets of eight about 95 in 100 intervals cover the mean. Bootstraps of so
-    /// few cover somewhat less (Hesterberg's figure 6), Student's too.
+    /// Exponential samples of mean 1: of the intervals for 400 sets of eight samples, about 95 in 100 cover the mean.
+    /// Bootstraps of so few samples cover somewhat less (Hesterberg's figure 6), and so do Student's intervals.
     #[test]
     fn intervals_of_skewed_amounts_cover_their_mean_about_as_often_as_they_say() {
         let mut chance = RandomStream::new(3, "skewed", 0);

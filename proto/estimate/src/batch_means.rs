@@ -21,8 +21,7 @@ impl BatchMeans {
         Self { jobs, sums: [0.0; BATCHES], counts: [0.0; BATCHES] }
     }
 
-    /// Adds a job's value; `place` is the job's index in order of submission, which selects the
-    /// batch.
+    /// Adds a job's value; `place` is the job's index in order of submission, which decides the batch.
     pub fn add(&mut self, place: usize, value: f64) {
         let warm_up = self.jobs / WARM_UP;
         let Some(at) = place.checked_sub(warm_up) else { return };

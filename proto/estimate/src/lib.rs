@@ -1,5 +1,5 @@
-//! Estimates from samples: means with confidence intervals, of independent samples and of batches
-//! of one long run, and verdicts on claims about them. All tables and host measurements use it.
+//! Estimates from samples: means with confidence intervals, of independent samples and of batches of one long run, and
+//! verdicts on claims about them. All tables and host measurements use this crate.
 
 mod amounts;
 mod batch_means;

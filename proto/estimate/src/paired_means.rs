@@ -83,8 +83,8 @@ mod tests {
         100.0 * (means[0] / means[1] - 1.0)
     }
 
-    /// One seed costs 1 against .5, nine cost 10 against 10: each seed's own ratio is 10 % dearer on average, the
-    /// means differ by half a dollar in ninety.
+    /// Costs under one seed are 1 against 0.5, under nine seeds 10 against 10: the ratios of the seeds are 10 % on
+    /// average, but the means differ by half a dollar in ninety.
     #[test]
     fn a_ratio_of_means_is_not_the_mean_of_ratios() {
         let mut samples = vec![vec![10.0, 10.0]; 9];
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(Estimate::of_means(&samples, above), Some(ours), "the same draws each time");
     }
 
-    /// What the figures of a seed have in common widens no interval.
+    /// A variation that both figures of a seed have in common widens no interval.
     #[test]
     fn seeds_are_drawn_with_both_their_figures() {
         let paired: Vec<Vec<f64>> =
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(Estimate::of_means(&[], above), None);
     }
 
-    /// Student's interval of the pseudo-values and the bootstrap's agree where the samples are many and tame.
+    /// Student's interval of the pseudo-values and the bootstrap's interval agree if samples are many and not skewed.
     #[test]
     fn the_pseudo_values_are_about_the_statistic_and_as_wide_as_the_bootstrap() {
         let samples: Vec<Vec<f64>> = (0..40)

@@ -1,7 +1,7 @@
 //! Percentile intervals of resamples.
 
-/// Ends of the middle 95 % of these values, interpolated between neighbours; `None` for fewer than
-/// 40 values, which don't reach that far.
+/// Ends of the middle 95 % of these values, interpolated between neighbours; `None` for fewer than 40 values, too few
+/// for such ends.
 #[must_use]
 pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 40 {

@@ -3,10 +3,9 @@
 use crate::estimate::Estimate;
 use crate::percentile::middle95;
 
-/// Estimate of a figure of a whole record from its values on resamples, of which `asked` were made.
-/// The interval is the middle 95 % of these, or for fewer than 40 Student's prediction interval of
-/// one more. If more than one resample in twenty lacks the figure there is no interval, since the
-/// others are a biased choice.
+/// Estimate of a figure of a whole record from its values on resamples, of which `asked` were made. The interval is the
+/// middle 95 % of these values, or, for fewer than 40 values, Student's prediction interval of one more value. If more
+/// than one resample in twenty lacks the figure there is no interval, since the others are a biased choice.
 pub(crate) fn of_resamples(whole: f64, samples: &[f64], asked: usize) -> Estimate {
     let none = Estimate::exact(whole, samples.len());
     let Some(spread) = Estimate::from_samples(samples).filter(|_| samples.len() * 20 >= asked * 19)

@@ -17,8 +17,7 @@ pub struct Series {
     /// True if the samples are 1 or 0, for runs that have some property or not: the mean is a share
     /// of runs.
     pub is_share: bool,
-    /// True if no sample can be negative, such as times, costs and counts: then the interval is
-    /// not, either.
+    /// True if no sample can be negative, as with times, costs and counts: then the interval can't be negative, either.
     pub is_amount: bool,
     /// The figure of the whole record, if the samples are from its resamples (Efron's bootstrap);
     /// the spread of the samples, not their number, then gives the uncertainty. `None`: the samples
@@ -48,9 +47,9 @@ impl Series {
         Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
     }
 
-    /// A statistic of two series sample by sample: of runs with the same seed, or of batches of the
-    /// same jobs. For batches it is the statistic of their sums, with the jackknife's samples; for
-    /// runs and resamples, that of each pair. `None` if the series have different samples.
+    /// A statistic of two series sample by sample: of runs with the same seed, or of batches of the same jobs. For
+    /// batches the result is the statistic of the batches' sums, with the jackknife's samples; for runs and resamples,
+    /// the statistic of each pair. `None` if the series have different samples.
     #[must_use]
     pub fn compared(&self, other: &Self, statistic: impl Fn([f64; 2]) -> f64) -> Option<Self> {
         if !self.is_paired(other) {
@@ -70,9 +69,9 @@ impl Series {
         Some(Self { each, is_saturated, is_share: false, is_amount: false, whole, ..*self })
     }
 
-    /// A statistic of the means of two series of runs with the same seeds. The samples are the
-    /// jackknife's pseudo-values; a seed that lacks one of the two has none. Batches and resamples
-    /// are compared as in [`Self::compared`]. `None` if the series have different samples.
+    /// A statistic of the means of two series of runs with the same seeds. The samples of the result are the
+    /// jackknife's pseudo-values; a seed that lacks one of the two figures has none. Batches and resamples are compared
+    /// as in [`Self::compared`]. `None` if the series have different samples.
     #[must_use]
     pub fn compared_by_means(
         &self,
@@ -94,9 +93,8 @@ impl Series {
         Some(Self { each, is_saturated, is_share: false, is_amount: false, ..*self })
     }
 
-    /// The mean of several series, sample by sample. The samples stay the batches because
-    /// comparisons of the same jobs at several loads are not independent. `None` if the series have
-    /// different samples.
+    /// The mean of several series, sample by sample. Batches stay batches in the result, because comparisons of the
+    /// same jobs at several loads are not independent. `None` if the series have different samples.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of series")]
     pub fn mean_of(all: &[Self]) -> Option<Self> {
@@ -129,8 +127,8 @@ impl Series {
         Self { is_saturated, is_share, is_amount, ..Self::of_runs(each) }
     }
 
-    /// Figures of the whole record for each series, if any of them is of resamples; for a series
-    /// that is not, such as a given law, the mean of its samples. `None` if none is.
+    /// Figures of the whole record for each series, if any of the series is of resamples; for a series that is not of
+    /// resamples, such as a given law, the mean of its samples. `None` if no series is of resamples.
     fn whole_figures(all: &[&Self]) -> Option<Vec<f64>> {
         let any = all.iter().any(|series| series.whole.is_some());
         let whole = |series: &&Self| {
@@ -204,8 +202,8 @@ mod tests {
         assert_eq!(less.estimate().map(|e| e.n), Some(1));
     }
 
-    /// Ten thousand samples know their own mean well, and the whole that they are of no better
-    /// than resamples do.
+    /// Ten thousand samples give their own mean exactly, but the figure of the recorded whole no better than its
+    /// resamples do.
     #[test]
     fn resamples_widen_the_interval_and_leave_the_mean() {
         let apart = |by: f64| runs(&[5.0 - by, 5.0 + by].repeat(200));
@@ -221,7 +219,7 @@ mod tests {
         assert_eq!(few.with_resamples(&runs(&[])).estimate(), None);
     }
 
-    /// A comparison that is repeated seven times says no more than once.
+    /// A comparison that is repeated seven times has no more weight than one.
     #[test]
     fn loads_of_the_same_jobs_are_not_independent() {
         let of = batches(&[1.0, 5.0, 2.0]);

@@ -13,7 +13,7 @@ pub const RULE: &str = "A claim holds where our whole 95 % interval lies within 
 /// A paper's claim about a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
-    /// The quantity is between these values or equal to one: a figure with its tolerance.
+    /// The quantity is between these values or equal to one of them: a figure with its tolerance.
     Within {
         /// Smallest value that is near enough; minus infinity if any low value is.
         low: f64,
@@ -61,8 +61,7 @@ impl Verdict {
 }
 
 impl Estimate {
-    /// Verdict on a claim with its reason in words; `more` names what would narrow the interval,
-    /// such as `more seeds`.
+    /// Verdict on a claim with its reason in words; `more` names what would narrow the interval, such as `more seeds`.
     #[must_use]
     pub fn shows(&self, said: Said, more: &str) -> (Verdict, String) {
         match said {

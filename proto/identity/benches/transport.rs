@@ -1,6 +1,6 @@
-//! The cost of TLS: checkpoints of 64 and 512 MiB to a coordinator that throws them away, and small
-//! messages there and back, by turns in clear, encrypted and as bare bytes of TCP, over loopback; handshakes; and what
-//! is gained by packing chunks for a wire of 1 Gbit/s.
+//! Benchmark of the cost of TLS, over loopback, by turns in clear, encrypted and as bare bytes of TCP: uploads of
+//! checkpoints of 64 and 512 MiB to a coordinator that drops them, round trips of small messages, and handshakes; and
+//! of the gain from compressing chunks for a wire of 1 Gbit/s.
 //!
 //!     cargo bench -p dormouse-identity --bench transport [-- REPEATS]
 
@@ -31,7 +31,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 const CHUNK: usize = 256 << 10;
 const PINGS: u32 = 5_000;
 
-/// Throws away what it is sent, and answers every message of a session with an empty one.
+/// A coordinator that drops the data it receives, and answers every message of a session with an empty one.
 struct Sink;
 
 #[tonic::async_trait]
@@ -81,7 +81,7 @@ impl Coordinator for Sink {
     }
 }
 
-/// A connection of either kind.
+/// A connection in clear or over TLS.
 struct Over<S>(S);
 
 impl<S> Connected for Over<S> {
@@ -130,7 +130,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Over<S> {
     }
 }
 
-/// Serves the connections that come, once each is what this makes of it.
+/// Serves incoming connections; `accept` makes the stream to be served from a TCP connection, such as by a TLS
+/// handshake.
 async fn serve<S, F>(listener: TcpListener, accept: impl Fn(TcpStream) -> F)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -159,14 +160,14 @@ async fn upload(channel: &Channel, bytes: usize) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
-/// Lines of numbers, as programs leave them: so many bytes.
+/// A text of this many bytes: lines of numbers, as programs write them.
 fn lines(bytes: usize) -> Vec<u8> {
     let line =
         |n: u64| format!("{n},{:.6},{}\n", (n as f64 / 7.0).sin(), n * n % 1_009).into_bytes();
     (0..).flat_map(line).take(bytes).collect()
 }
 
-/// Sends bytes over a wire of 1 Gbit/s, packed where that is worth it if that is to be tried.
+/// Sends bytes over a wire of 1 Gbit/s; if `packs` is true, chunks are compressed where that saves time.
 async fn paced_upload(channel: &Channel, bytes: &[u8], packs: bool) -> Result<Duration> {
     const NANOS_PER_BYTE: u64 = 8;
     let (chunks, waiting) = mpsc::channel::<v1::CheckpointChunk>(8);
@@ -204,7 +205,7 @@ async fn paced_upload(channel: &Channel, bytes: &[u8], packs: bool) -> Result<Du
     Ok(begun.elapsed())
 }
 
-/// So many bytes through a bare TCP connection, which is there already, until the other end has them all.
+/// Sends this many bytes through an existing bare TCP connection; returns the time until the other end has all of them.
 async fn bare_upload(bytes: usize) -> Result<Duration> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut near = TcpStream::connect(listener.local_addr()?).await?;
@@ -229,7 +230,7 @@ async fn bare_upload(bytes: usize) -> Result<Duration> {
     Ok(took)
 }
 
-/// Bytes there and back through a bare TCP connection, one at a time; the mean of each.
+/// Sends single bytes there and back through a bare TCP connection; returns the mean time of a round trip.
 async fn bare_pings() -> Result<Duration> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut near = TcpStream::connect(listener.local_addr()?).await?;
@@ -265,7 +266,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Gibibytes a second.
+/// Rate in gibibytes per second of `mib` mebibytes in this time.
 #[expect(clippy::cast_precision_loss, reason = "some MiB")]
 fn per_second(mib: usize, took: Duration) -> f64 {
     mib as f64 / 1024.0 / took.as_secs_f64()

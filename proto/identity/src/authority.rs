@@ -15,11 +15,11 @@ use time::{Duration, OffsetDateTime};
 use crate::token::AuthorityFingerprint;
 use crate::{IdentityError, TokenId, WorkerLife, make_folder, validity, write_private};
 
-/// Validity of the certificates of an authority and its coordinator: longer than any run, and than
-/// the life of a testbed that is set up once.
+/// Validity of the certificates of an authority and its coordinator: longer than any run, and longer than a testbed
+/// that is set up once is used.
 const VALID: Duration = Duration::days(366);
-/// Tolerated difference between hosts' clocks, which is also the time for which an expired worker
-/// can still be told so.
+/// Tolerated difference between hosts' clocks, and also the time for which a worker whose certificate has expired can
+/// still connect to learn of that.
 const SKEW: Duration = Duration::days(1);
 /// Name in the coordinator's certificate, independent of its address.
 pub(crate) const COORDINATOR: &str = "coordinator.dormouse";
@@ -50,8 +50,8 @@ fn named_params(name: &str) -> CertificateParams {
     params
 }
 
-/// Certificate parameters of every authority. Only the key differs between authorities, so they
-/// need not be read back.
+/// Certificate parameters of every authority. Only the key differs between authorities, so the parameters need not be
+/// read from a file.
 fn authority_params() -> CertificateParams {
     let mut params = named_params("dormouse authority");
     // Path length 0: the signed certificates can't sign others.
@@ -149,8 +149,8 @@ impl Authority {
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
-    /// Certificate (DER) for a worker's session with this public key, which joined with this token,
-    /// valid until this time (seconds since 1970). To use it a peer needs the private key.
+    /// Certificate (DER) for a session of a worker that has this public key and joined with this token, valid until
+    /// this time (seconds since 1970). A peer can use the certificate only with the private key.
     ///
     /// # Errors
     ///

@@ -16,11 +16,11 @@ use crate::authority::COORDINATOR;
 /// A connection to a coordinator that has proved its identity.
 pub type Dialled<S> = tokio_rustls::client::TlsStream<S>;
 
-/// Does the TLS handshake on a stream, in which the other end must prove to be the coordinator.
+/// Does the TLS handshake on a stream, in which the other end must prove that it is the coordinator.
 ///
 /// # Errors
 ///
-/// It is not, or the stream breaks.
+/// The other end is not the coordinator, or the stream breaks.
 pub async fn dial<S: AsyncRead + AsyncWrite + Unpin>(
     config: Arc<ClientConfig>,
     stream: S,
@@ -34,7 +34,7 @@ pub async fn dial<S: AsyncRead + AsyncWrite + Unpin>(
 ///
 /// # Errors
 ///
-/// It can't be reached, or its identity is wrong.
+/// The coordinator can't be reached, or its identity is wrong.
 pub async fn channel(
     to: &Endpoint,
     config: Arc<ClientConfig>,

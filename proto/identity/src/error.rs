@@ -24,7 +24,7 @@ pub enum IdentityError {
     /// A public key that a peer sent is invalid.
     #[error("the public key has {bytes} bytes, where one of Ed25519 has 32")]
     Key {
-        /// Number of bytes of that key.
+        /// Number of bytes of the invalid key.
         bytes: usize,
     },
     /// A file can't be read or written.

@@ -1,6 +1,6 @@
-//! Identities in a run: its authority, the certificates that it signs, the tokens that admit people
-//! and workers, TLS 1.3 based on these, and the seals of what each host stores. The cryptography is
-//! ring's, through rustls, webpki and rcgen.
+//! Identities in a run: its authority, the certificates that the authority signs, the tokens that admit people and
+//! workers, TLS 1.3 based on these, and the seals of the checkpoints that each host stores. The cryptography is ring's,
+//! through rustls, webpki and rcgen.
 
 mod authority;
 mod channel;

@@ -1,22 +1,22 @@
-//! Name of a worker's life in its certificate.
+//! Name of a worker's session in its certificate.
 
 use rustls::pki_types::CertificateDer;
 
 use crate::token::{to_hex, unhex_bytes};
 
-/// Prefix of the URI that names a life, among the certificate's alternative names.
+/// Prefix of the URI that names a session, among the certificate's alternative names.
 const SCHEME: &str = "dormouse:worker/";
 
-/// One session of one worker of one run. The coordinator draws the incarnation, so that no worker can choose that of a
-/// different one.
+/// One session of one worker of one run. The coordinator draws the incarnation, so that no worker can choose that of
+/// another worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLife {
     /// The run that the worker has joined.
     pub run: String,
     /// The worker's name.
     pub worker: String,
-    /// Number of the life. The upper half is the worker's lineage, which restarts keep; the lower
-    /// half is unique to the life.
+    /// Number of the session. The upper half is the worker's lineage, which restarts keep; the lower half is unique to
+    /// the session.
     pub incarnation: u64,
 }
 
@@ -43,8 +43,8 @@ impl WorkerLife {
         parts.next().is_none().then_some(life)
     }
 
-    /// The life that a certificate names. TLS must have checked that the run's authority signed it
-    /// and that the peer has its key.
+    /// The session that a certificate names. TLS must have checked that the run's authority signed the certificate and
+    /// that the peer has its key.
     #[must_use]
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;

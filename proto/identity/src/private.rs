@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Writes a file that only its owner can read. It replaces the file by a new one, which was never
-/// open to others, and follows no link; readers see the old or the new file whole.
+/// Writes a file that only its owner can read. An existing file is replaced by a new one, which was never open to
+/// others; links are not followed; readers see the whole old file or the whole new one.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The system refuses, or something else has its name.
+/// The system refuses, or something that is no folder has this name.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

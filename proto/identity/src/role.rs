@@ -8,9 +8,9 @@ use std::str::FromStr;
 pub enum Role {
     /// A process that joins the run and runs its tasks, and may do nothing else.
     Worker,
-    /// Somebody who may read status and events.
+    /// A person or program that may read status and events.
     Observer,
-    /// Somebody who may act on the run: interrupt VMs, submit jobs, close and cancel.
+    /// A person or program that may act on the run: interrupt VMs, submit jobs, close and cancel.
     Operator,
 }
 

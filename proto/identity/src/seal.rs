@@ -1,10 +1,10 @@
 //! Seals of checkpoints.
 //!
-//! A run has one secret, known only to its coordinator. Each life of a worker gets a key derived
-//! from the secret and the life's name in its certificate, and seals its checkpoints with it, so
-//! that nobody else can seal in its name. A worker that reconnects in the same life gets the same
-//! key, even under another host number. The coordinator checks the seal of what a worker stores,
-//! keeps it under a seal of its own secret key, and seals it anew for the worker that receives it.
+//! A run has one secret, known only to its coordinator. Each session of a worker gets a key derived from the secret and
+//! the session's name in its certificate, and seals its checkpoints with that key, so that nobody else can seal in its
+//! name. A worker that reconnects in the same session gets the same key, even under another host number. The
+//! coordinator checks the seal of each checkpoint that a worker stores, keeps the checkpoint under a seal with its own
+//! secret key, and seals it again for the worker that receives it.
 
 use std::{
     fmt,
@@ -18,8 +18,7 @@ const CONTEXT: &str = "dormouse checkpoint manifest, 2026";
 /// Context string for keys derived from a run's secret.
 const OF_LIFE: &str = "dormouse key of a life of a worker for checkpoints, 2026";
 const OF_COORDINATOR: &str = "dormouse key of a coordinator for checkpoints, 2026";
-/// Greatest length of a manifest in bytes: it has about 200 bytes per file, and a task a few dozen
-/// files.
+/// Greatest length of a manifest in bytes: a manifest has about 200 bytes per file, and a task a few dozen files.
 const LONGEST_MANIFEST: u32 = 16 << 20;
 /// Length of the fixed part before a manifest, in bytes.
 const START: usize = 12;
@@ -66,7 +65,7 @@ impl ImageKey {
         blake3::keyed_hash(&self.0, manifest)
     }
 
-    /// True if this is the seal of the manifest; takes constant time.
+    /// True if `seal` is the seal of the manifest with this key; takes constant time.
     #[must_use]
     pub fn fits(&self, manifest: &[u8], seal: &[u8]) -> bool {
         let Ok(seal) = <[u8; 32]>::try_from(seal) else { return false };
@@ -102,11 +101,11 @@ impl CheckpointHead {
         Self { manifest, seal }
     }
 
-    /// Length of the head that begins with these bytes; `None` if they are too few.
+    /// Length, in bytes, of the head that begins with these bytes; `None` if the bytes are too few to tell.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidData`] if it is no head.
+    /// [`io::ErrorKind::InvalidData`] if the bytes are no head.
     pub fn announced(start: &[u8]) -> io::Result<Option<usize>> {
         let Some((magic, rest)) = start.split_first_chunk::<8>() else { return Ok(None) };
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
@@ -126,8 +125,8 @@ impl CheckpointHead {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidData`] if it is no head, [`io::ErrorKind::UnexpectedEof`] if it is
-    /// cut off, and errors of the reader.
+    /// [`io::ErrorKind::InvalidData`] if the stream begins with no head, [`io::ErrorKind::UnexpectedEof`] if the head
+    /// is cut off, and errors of the reader.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut start = [0; START];
         from.read_exact(&mut start)?;

@@ -1,3 +1,3 @@
-//! The crate as both ends of a connection use it.
+//! Tests of the crate from both ends of a connection.
 
 mod handshake;

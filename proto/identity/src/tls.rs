@@ -22,7 +22,7 @@ use crate::{Authority, AuthorityFingerprint, Credential, IdentityError};
 /// Application protocol (ALPN) of all connections.
 const HTTP_2: &[u8] = b"h2";
 
-/// Error: the peer is not the coordinator of the token's run. Nothing was sent to it.
+/// Error: the peer is not the coordinator of the token's run. Nothing was sent to the peer.
 #[derive(Debug)]
 pub struct Impostor;
 
@@ -121,7 +121,7 @@ impl ServerCertVerifier for PinnedAuthority {
     }
 }
 
-/// The credential that new connections present; each uses the one set at its beginning.
+/// The credential that new connections present; each connection uses the one that is set at its beginning.
 #[derive(Debug, Default)]
 pub struct ShownCredential(Mutex<Option<Arc<CertifiedKey>>>);
 
@@ -130,7 +130,7 @@ impl ShownCredential {
     ///
     /// # Errors
     ///
-    /// [`IdentityError::Tls`]: its key is invalid.
+    /// [`IdentityError::Tls`]: the credential's key is invalid.
     pub fn show(&self, credential: &Credential) -> Result<(), IdentityError> {
         let (chain, key) = credential.chain();
         let key = CertifiedKey::from_der(chain, PrivateKeyDer::Pkcs8(key), &crypto_provider())?;
@@ -168,7 +168,7 @@ pub fn client_config(
     client_config_of(authority, Arc::new(shown))
 }
 
-/// Like [`client_config`], with the credential that is set when a connection is made.
+/// Client configuration like that of [`client_config`], with the credential that is set when a connection is made.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Public name of a token, by which it can be revoked; it admits to nothing.
+//! Public name of a token, by which the token can be revoked; the name itself gives no access.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,8 +27,8 @@ impl TokenId {
         format!("{SCHEME}{self}")
     }
 
-    /// The token with which the worker of a certificate joined; `None`: the certificate is of an
-    /// older version.
+    /// The name of the token with which the worker of a certificate joined; `None`: the certificate is of an older
+    /// version.
     #[must_use]
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;

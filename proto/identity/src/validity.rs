@@ -6,8 +6,8 @@ use rustls::pki_types::CertificateDer;
 
 /// Prefix of the expiry among the certificate's alternative names.
 const SCHEME: &str = "dormouse:until/";
-/// Validity of a worker's certificate. During its session a worker renews it after two thirds of
-/// that time.
+/// Validity of a worker's certificate. During its session a worker renews the certificate after two thirds of that
+/// time.
 pub const CERTIFICATE_VALID: Duration = Duration::from_hours(12);
 
 /// URI with an expiry in seconds since 1970.
@@ -15,8 +15,8 @@ pub(crate) fn uri(until: u64) -> String {
     format!("{SCHEME}{until}")
 }
 
-/// Expiry of a worker's certificate in seconds since 1970; `None`: it is of an older version. For
-/// TLS it is valid for a day longer, so that a late worker can be told so and may renew it while
+/// Expiry of a worker's certificate in seconds since 1970; `None`: the certificate is of an older version. TLS accepts
+/// the certificate for a day longer, so that a late worker can learn of the expiry and may renew the certificate while
 /// the run still knows the worker.
 #[must_use]
 pub fn certificate_end(certificate: &CertificateDer<'_>) -> Option<u64> {

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use crate::token::{to_hex, unhex_bytes};
 use crate::{AuthorityFingerprint, IdentityError, certificate_end, now_s, write_private};
 
-/// Key of a life without a certificate yet. It never leaves the worker's host.
+/// Key of a worker's session that has no certificate yet. The key never leaves the worker's host.
 pub struct WorkerKey(KeyPair);
 
 impl std::fmt::Debug for WorkerKey {
@@ -18,10 +18,10 @@ impl std::fmt::Debug for WorkerKey {
     }
 }
 
-/// Certificate of a life, with its key.
+/// Certificate of a worker's session, with its key.
 #[derive(Clone)]
 pub struct Credential {
-    /// Fingerprint of the authority that signed it.
+    /// Fingerprint of the authority that signed the certificate.
     pub authority: AuthorityFingerprint,
     certificate: CertificateDer<'static>,
     /// Private key as PKCS #8 DER.
@@ -50,7 +50,7 @@ impl WorkerKey {
         self.0.der_bytes().to_vec()
     }
 
-    /// The key with the certificate (DER) that an authority issued for it.
+    /// The key with the certificate (DER) that an authority issued for the key.
     #[must_use]
     pub fn certified(self, certificate: Vec<u8>, authority: AuthorityFingerprint) -> Credential {
         let key = self.0.serialize_der();
@@ -63,8 +63,8 @@ impl Credential {
         (vec![self.certificate.clone()], PrivatePkcs8KeyDer::from(self.key.clone()))
     }
 
-    /// Saves the credential in a file that only its owner can read, so that a restarted worker can
-    /// prove to be the same.
+    /// Saves the credential in a file that only its owner can read, so that a restarted worker can prove that it is the
+    /// same worker.
     ///
     /// # Errors
     ///
@@ -75,8 +75,7 @@ impl Credential {
         write_private(path, text.as_bytes()).map_err(IdentityError::file(path))
     }
 
-    /// Loads a saved credential of this authority; `None` if it is damaged, expired or of another
-    /// run.
+    /// Loads a saved credential of this authority; `None` if the credential is damaged, expired or of another run.
     #[must_use]
     pub fn load(path: &Path, authority: AuthorityFingerprint) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;

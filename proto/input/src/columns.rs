@@ -1,4 +1,4 @@
-//! Mapping of a file's columns to what a reader needs.
+//! Mapping of a file's columns to the columns that a reader needs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct WantedColumn {
     pub name: &'static str,
     /// Headings by which the column is recognised, most likely first; letter case, blanks and punctuation don't matter.
     pub known_as: &'static [&'static str],
-    /// True if a file without it is an error.
+    /// True if a file without the column is an error.
     pub is_needed: bool,
 }
 
@@ -86,8 +86,8 @@ pub struct ColumnPlaces {
 }
 
 impl ColumnPlaces {
-    /// Finds the columns in the first row of a file; `None`: it is no heading, since no cell of it
-    /// matches a wanted or chosen column.
+    /// Finds the columns in the first row of a file; `None`: the row is no heading, since none of its cells matches a
+    /// wanted or chosen column.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl ColumnPlaces {
         self.headings.len()
     }
 
-    /// Index of the `n`-th wanted column; `None`: it is missing.
+    /// Index of the `n`-th wanted column in a row; `None`: the file lacks the column.
     #[must_use]
     pub fn place(&self, n: usize) -> Option<usize> {
         self.places.get(n).copied().flatten()

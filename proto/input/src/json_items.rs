@@ -12,11 +12,11 @@ const MEND: &str = "correct the file, or download it again";
 /// Location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
-    /// The items are in a list: the whole document is that list, or an object that has it under this key.
+    /// The items are in a list: the whole document is that list, or an object that has the list under this key.
     List(&'static str),
-    /// As [`Self::List`]; but if there is no list, each document is an item, as in JSON lines.
+    /// The items are in a list as with [`Self::List`]; if there is no list, each document is an item, as in JSON lines.
     ListOrDocuments(&'static str),
-    /// The items are the values of the document, which is an object.
+    /// The items are the values of the document's keys; the document is an object.
     Values,
 }
 
@@ -25,8 +25,8 @@ pub enum ItemsAt {
 pub struct JsonItem<'a> {
     /// Line on which the item begins, from 1.
     pub line: u64,
-    /// Key of the item in an object, as it is written, or its index in a list, after the list's key
-    /// if there is one: `L.0`.
+    /// Key of the item in an object, as the file writes it, or the item's index in a list, after the list's key if
+    /// there is one: `L.0`.
     pub key: &'a str,
     /// True if the item is a whole document; its key is then the document's index.
     pub is_document: bool,
@@ -97,8 +97,7 @@ impl JsonItems {
     ///
     /// # Errors
     ///
-    /// The file can't be read or unpacked, ends too early, is not JSON around its items, or has no
-    /// list of them.
+    /// The file can't be read or unpacked, ends too early, is not JSON around its items, or has no list of items.
     pub fn next_item(&mut self) -> Result<Option<JsonItem<'_>>, FileFlaw> {
         loop {
             let end = match self.within {

@@ -1,9 +1,9 @@
-//! Files that others made: unpacked by what they begin with, read a line at a time, rows whose
-//! columns have names, moments as people write them, and a count of what was left out and why.
+//! Readers of other programs' files: files are unpacked according to their first bytes and read a line at a time;
+//! columns are found by their names, times are parsed in common notations, and entries left out are counted by reason.
 //!
-//! Nothing here opens a file: the caller does, and says of which file an error is. Each kind of file
-//! has one reader, in the crate of what it holds (prices in `dormouse-cloud`, lifetimes in
-//! `dormouse-fit`, jobs and requests in `dormouse-workload`); all of them are built on this.
+//! Nothing here opens a file: the caller does, and names the file in an error. Each kind of file has one reader, in the
+//! crate for its content (prices in `dormouse-cloud`, lifetimes in `dormouse-fit`, jobs and requests in
+//! `dormouse-workload`); all readers are built on this crate.
 
 mod columns;
 mod flaw;

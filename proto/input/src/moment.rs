@@ -1,6 +1,6 @@
 //! Parsing of instants in the notations of people and providers.
 
-/// An instant as it was written.
+/// An instant as a file has it, with its time zone if one is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Seconds since 1970, or since the unknown origin of a bare number.
@@ -12,10 +12,9 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Parses a number of seconds, or a date and time such as `2009-12-01 01:43:17`,
-    /// `2020-01-02T03:04:05.000Z`, `2020-01-02T03:04:05+01:00` or `2020-01-02 03:04 UTC`, or a date
-    /// alone, which is its midnight; fractions of a second are cut off. Without a time zone, UTC is
-    /// assumed.
+    /// Parses a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`,
+    /// `2020-01-02T03:04:05+01:00` or `2020-01-02 03:04 UTC`, or a date alone, which stands for its midnight; fractions
+    /// of a second are cut off. Without a time zone, UTC is assumed. `None`: the text is none of these.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         if let Some(second) = parse_number(text) {
@@ -48,8 +47,8 @@ impl Moment {
         Some(Self { second, has_zone: Some(!zone.is_empty()), east })
     }
 
-    /// The instant with a bare number interpreted as seconds or milliseconds since 1970 if it is
-    /// large enough: no other recorded time lasts thirty years.
+    /// The instant, with a bare number interpreted as seconds or milliseconds since 1970 if the number is large enough:
+    /// no other recorded time lasts thirty years.
     #[must_use]
     pub const fn assume_dated(self) -> Self {
         let second = match self.second {
@@ -67,8 +66,8 @@ const LEAST_DATED: i64 = 1_000_000_000;
 /// [`LEAST_DATED`] in milliseconds. Read as seconds, the same number would be in the year 33658.
 const LEAST_MILLISECONDS: i64 = 1_000 * LEAST_DATED;
 
-/// Parses a bare number of seconds. A fraction is cut off; it is allowed only for numbers that must
-/// count from 1970, since smaller ones may be something else.
+/// Parses a bare number of seconds. A fraction is cut off; a fraction is allowed only for numbers that must count from
+/// 1970, since smaller numbers may mean something else.
 fn parse_number(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').map_or((text, None), |(all, part)| (all, Some(part)));
     let least = if part.is_some() { LEAST_WITH_PART } else { 0 };

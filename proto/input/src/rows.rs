@@ -72,8 +72,8 @@ pub struct FlawedRow {
     pub remedy: String,
 }
 
-/// Reader of a file's rows, one of them in memory at a time. Cells are trimmed and may be quoted;
-/// blank lines are skipped.
+/// Reader of a file's rows, with one row in memory at a time. Cells are trimmed and may be quoted; blank lines are
+/// skipped.
 #[derive(Debug)]
 pub struct Rows {
     text: Text,
@@ -82,8 +82,7 @@ pub struct Rows {
     parser: Box<Reader>,
     cells: Vec<u8>,
     ends: Vec<usize>,
-    /// For this row and the one before: true if a cell began with a quotation mark and did not end
-    /// with one.
+    /// For the present row and the previous one: true if a cell began with a quotation mark and did not end with one.
     is_open: [bool; 2],
     /// True if the first row was read but not returned yet.
     is_first_pending: bool,
@@ -97,7 +96,7 @@ pub struct Row<'a> {
     text: &'a [u8],
     cells: &'a [u8],
     ends: &'a [usize],
-    /// True if the row is part of a longer one, which has a line break in a cell.
+    /// True if the row is part of a longer row, which has a line break in a cell.
     is_part: bool,
 }
 
@@ -132,7 +131,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Packing of the file, told by its first bytes.
+    /// Packing of the file, detected by its first bytes.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing
@@ -281,7 +280,7 @@ impl<'a> Row<'a> {
         self.text
     }
 
-    /// Trimmed text of a cell; empty if the row has no such cell, or it is no valid UTF-8.
+    /// Trimmed text of a cell; empty if the row has no such cell, or the cell is no valid UTF-8.
     #[must_use]
     pub fn cell(&self, at: usize) -> &'a str {
         let Some(&end) = self.ends.get(at) else { return "" };
@@ -295,8 +294,8 @@ impl<'a> Row<'a> {
         (0..row.len()).map(move |at| row.cell(at))
     }
 
-    /// A cell's number with a decimal point; where cells are separated by semicolons, the file may
-    /// have a decimal comma.
+    /// Text of a number in a cell, with a decimal point; where cells are separated by semicolons, a decimal comma is
+    /// converted.
     #[must_use]
     pub fn number(&self, at: usize) -> std::borrow::Cow<'a, str> {
         let cell = self.cell(at);

@@ -54,7 +54,7 @@ impl Text {
         &self.line
     }
 
-    /// Number of the line read last, from 1; 0 before the first.
+    /// Number of the line read last, from 1; 0 before the first line.
     #[must_use]
     pub const fn number(&self) -> u64 {
         self.number

@@ -11,8 +11,7 @@ use ruzstd::decoding::errors::FrameDecoderError;
 
 /// Number of bytes to read at a time.
 const PIECE: usize = 1 << 16;
-/// Greatest size of a zip file in bytes; it is held in memory, since its table of contents comes
-/// last.
+/// Greatest size of a zip file in bytes; a zip file is held in memory, since its table of contents comes last.
 const LARGEST_ZIP: u64 = 1 << 30;
 /// Memory limit for unpacking an xz file, in KiB: twice what `xz -9` needs.
 const XZ_MEMORY_KIB: u32 = 132 << 10;
@@ -35,8 +34,7 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// The packing of a file that begins with these bytes; the name of the packing, if it is one
-    /// that is not read.
+    /// The packing of a file that begins with these bytes; as an error, the name of a packing that is not supported.
     fn detect_packing(begins: &[u8]) -> Result<Self, &'static str> {
         // The magic numbers of each format's specification.
         match begins {
@@ -83,12 +81,12 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// The content of `file`, without the mark of byte order that it may begin with.
+    /// The content of `file`, unpacked, without the byte order mark that it may begin with.
     ///
     /// # Errors
     ///
-    /// The file can't be read, is packed in a way that is not read here, or is a zip archive with
-    /// more or less than one file in it.
+    /// The file can't be read, is packed in a way that is not supported, or is a zip archive with more or less than one
+    /// file in it.
     pub fn new(file: impl Read + Send + 'static) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(PIECE, file);
         let packing = Packing::detect_packing(fill_buffer(&mut file)?).map_err(|name| {
@@ -111,13 +109,13 @@ impl Source {
         Ok(Self { packing, input })
     }
 
-    /// Packing of the file, told by its first bytes.
+    /// Packing of the file, detected by its first bytes.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing
     }
 
-    /// The bytes that come next, without taking them; at least one, unless the file is over.
+    /// The next bytes of the file, which are not consumed; at least one, unless the file is over.
     ///
     /// # Errors
     ///
@@ -217,8 +215,8 @@ fn broken_file(packing: Packing) -> io::Error {
     invalid_content(format!("it is a {packing} file that is cut off or damaged; download it again"))
 }
 
-/// The only file of a zip archive, whose checksum is verified; folders, and what macOS adds to each
-/// archive, don't count.
+/// The only file of a zip archive, whose checksum is verified; folders, and the files that macOS adds to each archive,
+/// don't count.
 fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
     let mut bytes = Vec::new();
     file.take(LARGEST_ZIP + 1).read_to_end(&mut bytes)?;
@@ -274,7 +272,7 @@ fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
 
 /// The frames of a zstd file, one after the other.
 struct ZstdFrames<R: BufRead> {
-    /// The file, between two frames.
+    /// The packed file while the reader is between two frames; `None` while a frame is being read.
     input: Option<R>,
     frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
 }
@@ -317,7 +315,7 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 mod tests {
     use super::*;
 
-    /// "1 2\n3 4\n" as the programs xz, zstd, zip, gzip and zip with two files pack it.
+    /// The text "1 2\n3 4\n", packed by the programs xz, zstd, zip, gzip, or zip with two files.
     pub(super) fn packed(name: &str) -> Vec<u8> {
         let hex = match name {
             "xz" => include_str!("../tests/packed/xz.hex"),

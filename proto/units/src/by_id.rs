@@ -1,12 +1,12 @@
-//! A map from ids, for the few things of a run that are asked for again and again.
+//! A map from ids to values, for small collections of a run that are searched often.
 
 use std::ops::Index;
 
 /// A map from ids to values, in the order of the ids.
 ///
-/// The entries ascend and no id is there twice, so that an id is never behind the position of its
-/// number: where ids are given out from zero and none is taken away, it is right there; otherwise
-/// it is searched for in what comes before. However large an id is, it takes the room of one entry.
+/// The entries ascend and no id occurs twice, so that an id is never behind the position of its number. If ids are
+/// given out from zero and none is removed, each entry is at the position of its number; otherwise it is searched for
+/// before that position. However large an id is, it takes the memory of one entry.
 #[derive(Clone, Debug)]
 pub struct ById<K, V>(Vec<(K, V)>);
 
@@ -23,7 +23,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         Self(Vec::new())
     }
 
-    /// Position of an id; as an error, the position where it would have to be.
+    /// Position of an id; as an error, the position at which the id would have to be inserted.
     #[inline]
     fn find_place(&self, id: K) -> Result<usize, usize> {
         let number = id.into() as usize;
@@ -65,7 +65,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         self.find_place(*id).is_ok()
     }
 
-    /// Inserts the value of an id; returns the former value, if there was one.
+    /// Inserts the value of an id; returns the previous value, if there was one.
     pub fn insert(&mut self, id: K, value: V) -> Option<V> {
         match self.find_place(id) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),
@@ -76,7 +76,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         }
     }
 
-    /// Takes an id out of the map; returns its value, if there was one.
+    /// Removes an id from the map; returns its value, if there was one.
     pub fn remove(&mut self, id: &K) -> Option<V> {
         self.find_place(*id).ok().map(|place| self.0.remove(place).1)
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done to the map, it equals a plain map.
+        /// After any sequence of changes the map equals a plain map.
         #[test]
         fn it_is_a_plain_map(done in prop::collection::vec((0_u8..5, id()), 0..80)) {
             let mut map: ById<VmId, usize> = ById::new();

@@ -36,14 +36,14 @@ impl Bytes {
         self.0 == 0
     }
 
-    /// Mebibytes, for people and plots only.
+    /// The amount in mebibytes, for people and plots only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_mib(self) -> f64 {
         self.0 as f64 / f64::from(1 << 20)
     }
 
-    /// This amount less `other`; zero if it is smaller.
+    /// This amount less `other`; zero if this amount is smaller.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -75,7 +75,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a text is not an amount of memory.
+/// Reason why a text is not an amount of memory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not an amount of memory ({why}); write it like 3.75 GiB, 10.06MB or 512 KiB")]
 pub struct ParseBytesError {
@@ -86,7 +86,7 @@ pub struct ParseBytesError {
 impl FromStr for Bytes {
     type Err = ParseBytesError;
 
-    /// A number with a unit: `B`, `kB`/`KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`.
+    /// Parses a number with a unit: `B`, `kB`/`KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`.
     fn from_str(text: &str) -> Result<Self, ParseBytesError> {
         let fail = |why| ParseBytesError { text: text.to_owned(), why };
         let trimmed = text.trim();

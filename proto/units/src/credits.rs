@@ -36,7 +36,7 @@ impl Credits {
         self.0
     }
 
-    /// The nearest amount to `credits`; `None` if negative, not finite or past a million.
+    /// The nearest amount to `credits`; `None` if `credits` is negative, not finite or above a million.
     #[must_use]
     pub fn from_f64(credits: f64) -> Option<Self> {
         #[expect(
@@ -47,7 +47,7 @@ impl Credits {
         (0.0..=1e6).contains(&credits).then_some(Self((credits * 60e6).round() as u64))
     }
 
-    /// Credits as a number, for people and plots only.
+    /// The number of credits, for people and plots only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_f64(self) -> f64 {
@@ -70,7 +70,7 @@ impl Add for Credits {
 
 impl Sub for Credits {
     type Output = Self;
-    /// Saturates: credits are never negative.
+    /// Subtracts credits; the result is zero if it would be negative.
     fn sub(self, other: Self) -> Self {
         self.saturating_sub(other)
     }

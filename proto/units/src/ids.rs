@@ -1,4 +1,5 @@
-//! Names of things. Whatever can die and come back also carries which life it is in.
+//! Ids and names of a run's parts. A part that can end and return under the same name also has the number of its
+//! incarnation.
 
 use std::fmt;
 use std::sync::Arc;

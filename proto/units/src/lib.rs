@@ -1,4 +1,4 @@
-//! The quantities and names that every part of Dormouse speaks.
+//! The quantities and names that every part of Dormouse uses.
 //!
 //! Everything here is an integer in a small unit: no float is a key, a time or a ledger entry. This
 //! crate depends on no other part of Dormouse.

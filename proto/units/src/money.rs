@@ -38,7 +38,7 @@ impl Money {
         self.0
     }
 
-    /// Dollars, for people and plots only.
+    /// The amount in dollars, for people and plots only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_usd(self) -> f64 {
@@ -72,13 +72,13 @@ impl fmt::Display for Money {
 }
 
 impl Price {
-    /// `nanos` nano-dollars per hour.
+    /// A price of `nanos` nano-dollars per hour.
     #[must_use]
     pub const fn from_nanos_per_hour(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The nearest price to `usd` dollars an hour; `None` if negative, not finite or absurd.
+    /// The nearest price to `usd` dollars an hour; `None` if that is negative, not finite or too large to be plausible.
     #[must_use]
     pub fn from_usd_per_hour(usd: f64) -> Option<Self> {
         let nanos = (usd * 1e9).round();
@@ -90,20 +90,20 @@ impl Price {
         (0.0..1e15).contains(&nanos).then_some(Self(nanos as u64))
     }
 
-    /// Nano-dollars per hour.
+    /// The price in nano-dollars per hour.
     #[must_use]
     pub const fn as_nanos_per_hour(self) -> u64 {
         self.0
     }
 
-    /// Dollars an hour, for people and plots only.
+    /// The price in dollars an hour, for people and plots only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_usd_per_hour(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// This part of the price.
+    /// The fraction `part` of this price.
     #[must_use]
     pub fn part(self, part: Ppm) -> Self {
         Self(part.scale_number(self.0))
@@ -123,7 +123,7 @@ impl fmt::Display for Price {
     }
 }
 
-/// Why a text is not a price.
+/// Reason why a text is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a price per hour; write dollars, like 0.105")]
 pub struct ParsePriceError(String);

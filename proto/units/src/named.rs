@@ -1,6 +1,6 @@
-//! Whether a list names a number twice.
+//! Search for a number that a list contains twice.
 
-/// The first number that a list of numbers below `bound` names for the second time.
+/// The first number that a list of numbers below `bound` contains for the second time; `None`: all are different.
 #[must_use]
 pub fn find_repeated(list: &[u32], bound: usize) -> Option<u32> {
     // Most lists ascend; one of hundreds that MEASY matched is in no order.

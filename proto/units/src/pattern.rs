@@ -1,6 +1,6 @@
-//! Names with a `*` in them that stands for any letters.
+//! Patterns of names, in which `*` stands for any letters.
 
-/// Whether a name is like a pattern, in which each `*` stands for any letters, or none.
+/// Whether a name matches a pattern, in which each `*` stands for any letters, or none.
 #[must_use]
 pub fn is_like(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');

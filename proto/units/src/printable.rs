@@ -1,11 +1,10 @@
-//! Text of others, made fit to be shown: on a terminal, in HTML and in SVG.
+//! Text from other programs and people, made safe to show on a terminal, in HTML and in SVG.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// A text in which nothing acts on what shows it: characters that a terminal obeys, that XML can't hold, or
-/// that change the order in which a line is read are written as JSON escapes them, such as `\u001b`. Line
-/// ends and tabs stay.
+/// The text, safe to show: characters that a terminal obeys, that XML can't hold, or that change the order in which a
+/// line is read are written as JSON escapes them, such as `\u001b`. Line ends and tabs stay.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(acts_on_terminal) {
@@ -17,8 +16,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A printable text as one line of at most `most_bytes` bytes, for a log: line ends and tabs are escaped, too, and of a
-/// longer text the beginning stays, with an ellipsis after it.
+/// A printable text as one line of at most `most_bytes` bytes, for a log: line ends and tabs are escaped, too, and a
+/// longer text is cut off at its end, with an ellipsis in place of the rest.
 #[must_use]
 pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
     const MORE: &str = "...";
@@ -46,7 +45,7 @@ pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether a character does more than to show itself: controls a terminal, changes the direction of text, or is
+/// Whether a character does more than show itself: it controls a terminal, changes the direction of text, or is
 /// invisible.
 const fn acts_on_terminal(c: char) -> bool {
     matches!(c,

@@ -16,13 +16,13 @@ impl Ppm {
     /// The whole: a million parts per million.
     pub const ONE: Self = Self(1_000_000);
 
-    /// `ppm` parts per million.
+    /// A fraction of `ppm` parts per million.
     #[must_use]
     pub const fn new(ppm: u32) -> Self {
         Self(ppm)
     }
 
-    /// The nearest fraction to `x`; `None` if negative, not finite or past the range (4294).
+    /// The nearest fraction to `x`; `None` if `x` is negative, not finite or above the greatest fraction (4294).
     #[must_use]
     pub fn from_f64(x: f64) -> Option<Self> {
         let ppm = (x * 1e6).round();
@@ -34,7 +34,7 @@ impl Ppm {
         (ppm >= 0.0 && ppm <= f64::from(u32::MAX)).then_some(Self(ppm as u32))
     }
 
-    /// Parts per million.
+    /// The fraction in parts per million.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0

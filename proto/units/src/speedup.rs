@@ -1,9 +1,9 @@
-//! How fast emulated time passes, and all conversions between it and real time.
+//! Speed of emulated time, and all conversions between emulated and real time.
 //!
-//! There are two clocks with two grains: emulated time is counted in microseconds, real time in nanoseconds.
-//! Real time becomes emulated time rounded down, which is what a clock shows; emulated time becomes the
-//! shortest real time after which such a clock shows it. Up to a speed-up of 1,000 the way there and back
-//! therefore loses nothing, on whichever host it is reckoned.
+//! There are two clocks with two resolutions: emulated time is counted in microseconds, real time in nanoseconds. Real
+//! time is converted to emulated time rounded down, which is what a clock shows; emulated time is converted to the
+//! shortest real time after which such a clock shows it. Up to a speed-up of 1,000 a conversion to real time and back
+//! therefore loses nothing, on any host.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,10 +22,10 @@ pub struct Speedup {
 }
 
 impl Speedup {
-    /// The speed-up of a run whose clock goes as all clocks do.
+    /// The speed-up of a run whose clock is as fast as real time.
     pub const ONE: Self = Self::times_real(1);
 
-    /// Emulated time that passes `factor` times as fast as real time, and as fast if `factor` is zero.
+    /// The speed-up by `factor`; the factor zero counts as one.
     #[must_use]
     pub const fn times_real(factor: u32) -> Self {
         let factor = if factor == 0 { 1 } else { factor as u64 };
@@ -46,7 +46,7 @@ impl Speedup {
         Self::from_emulated_us_per_second((factor * 1e6).round() as u64)
     }
 
-    /// Emulated microseconds in a second of real time; `None` if zero.
+    /// The speed-up with this number of emulated microseconds in a second of real time; `None` if the number is zero.
     #[must_use]
     pub fn from_emulated_us_per_second(us: u64) -> Option<Self> {
         (us > 0).then_some(Self { emulated_us_per_second: us })
@@ -65,16 +65,16 @@ impl Speedup {
         self.emulated_us_per_second as f64 / 1e6
     }
 
-    /// The speed-up of a run whose vCPUs have this share of a core, if it is `self` with whole cores; `None`: they
-    /// have nothing.
+    /// The speed-up of a run whose vCPUs have this share of a core, if the speed-up with whole cores is `self`; `None`:
+    /// the share or the result is zero.
     #[must_use]
     pub fn at_share(self, share: Ppm) -> Option<Self> {
         let us = u128::from(self.emulated_us_per_second()) * u128::from(share.get()) / 1_000_000;
         Self::from_emulated_us_per_second(u64::try_from(us).ok()?)
     }
 
-    /// The share of a core that a vCPU needs for a run to go at this speed-up, if it goes at `pace` with whole cores;
-    /// a whole one at most.
+    /// The share of a core that a vCPU needs for a run at this speed-up, if the run has the speed-up `pace` with whole
+    /// cores; at most a whole core.
     #[must_use]
     pub fn share_of_core(self, pace: Self) -> Ppm {
         let [is, whole] = [self, pace].map(|it| u128::from(it.emulated_us_per_second()));

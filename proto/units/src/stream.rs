@@ -1,12 +1,11 @@
-//! Seeded, portable chance: one stream per purpose and entity.
+//! Seeded random numbers that are the same on every machine: one stream per purpose and entity.
 
 use crate::Span;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// A stream of random draws that depends only on (seed, purpose, entity), so
-/// that one more draw in one place moves nothing elsewhere. The same on every
-/// machine: ChaCha8 for the bits, `libm` for transcendental functions.
+/// A stream of random draws that depends only on (seed, purpose, entity), so that one more draw in one place changes no
+/// other stream. The draws are the same on every machine: ChaCha8 for the bits, `libm` for transcendental functions.
 #[derive(Clone, Debug)]
 pub struct RandomStream(ChaCha8Rng);
 
@@ -21,7 +20,7 @@ impl RandomStream {
         Self(ChaCha8Rng::from_seed(key))
     }
 
-    /// The stream of an entity that is known by its name; otherwise as [`RandomStream::new`].
+    /// The stream of an entity that has a name instead of a number; otherwise as [`RandomStream::new`].
     #[must_use]
     pub fn named_stream(seed: u64, purpose: &str, entity: &str) -> Self {
         Self::new(seed, purpose, fnv1a(entity.as_bytes()))
@@ -35,7 +34,7 @@ impl RandomStream {
     /// A number below `n`, each with the same probability (Lemire's multiplication, biased by less
     /// than n/2^64).
     ///
-    /// `n` zero gives zero.
+    /// The result is zero if `n` is zero.
     #[expect(clippy::cast_possible_truncation, reason = "the product shifted by 64 is below n")]
     pub fn draw_below(&mut self, n: usize) -> usize {
         ((u128::from(self.next_bits()) * n as u128) >> 64) as usize
@@ -73,7 +72,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Results are stored and compared across versions: the bits may never move.
+    /// Results are stored and compared across versions: the random bits must never change.
     #[test]
     fn the_bits_never_change() {
         let mut stream = RandomStream::new(42, "interruptions", 7);

@@ -49,19 +49,19 @@ impl Time {
         Self(s * 1_000_000)
     }
 
-    /// Microseconds since the beginning.
+    /// The instant in microseconds since the beginning of the experiment.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the beginning, for people and plots only.
+    /// The instant in seconds since the beginning of the experiment, for people and plots only.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         Span(self.0).as_secs_f64()
     }
 
-    /// Time from `earlier` to here; zero if `earlier` is later.
+    /// Time from `earlier` to this instant; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -111,7 +111,7 @@ impl Span {
         self.0
     }
 
-    /// Seconds, for people and plots only.
+    /// The span in seconds, for people and plots only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_secs_f64(self) -> f64 {
@@ -162,7 +162,7 @@ impl Span {
         Ppm::new(u32::try_from(ppm.min(1_000_000)).unwrap_or(1_000_000))
     }
 
-    /// This span `n` times, saturating.
+    /// The span times `n`; the greatest span if the product is too large.
     #[must_use]
     pub const fn times(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
@@ -184,7 +184,7 @@ impl AddAssign<Span> for Time {
 
 impl Sub<Span> for Time {
     type Output = Self;
-    /// Saturates at the beginning of the experiment.
+    /// Subtracts a span from an instant; the result is at least the beginning of the experiment.
     fn sub(self, span: Span) -> Self {
         Self(self.0.saturating_sub(span.0))
     }
@@ -237,7 +237,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// Why a text is not a length of time.
+/// Reason why a text is not a length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a length of time ({why}); write it like 45m, 90s, 1h30m or 0.5s")]
 pub struct ParseSpanError {
@@ -248,7 +248,7 @@ pub struct ParseSpanError {
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Numbers with units `us`, `ms`, `s`, `m` or `min`, `h`, `d`, one after the other.
+    /// Parses numbers with units `us`, `ms`, `s`, `m` or `min`, `h`, `d`, one after the other, as in `1h30m`.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let fail = |why| ParseSpanError { text: text.to_owned(), why };
         let mut rest = text.trim();
@@ -284,7 +284,8 @@ impl FromStr for Span {
     }
 }
 
-/// `number` (digits with at most one point) times `scale`, exactly, fractions of one dropped.
+/// The product of `number` (digits with at most one point) and `scale`, computed exactly and rounded down; `None`:
+/// `number` is invalid or the product too large.
 pub(crate) fn decimal_times(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.len() > 15 {

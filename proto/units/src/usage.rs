@@ -21,15 +21,15 @@ impl Usage {
     /// Every process uses a whole processor.
     pub const FULL: Self = Self::Uniform(Ppm::ONE);
 
-    /// Usage of each process, given in any order: processes have no names, so they are put in the
-    /// order in which the matching wants them, highest first.
+    /// The usage of each process, given in any order: processes have no names, so they are sorted with the highest
+    /// usage first, as matching needs them.
     #[must_use]
     pub fn each_process(mut of: Vec<Ppm>) -> Self {
         of.sort_unstable_by(|a, b| b.cmp(a));
         Self::Each(of.into())
     }
 
-    /// Usage of every process, where they are all alike; `None` where each has its own.
+    /// The usage of every process, if all processes have the same usage; `None` if each has its own.
     #[must_use]
     pub const fn uniform_usage(&self) -> Option<Ppm> {
         match self {
@@ -38,7 +38,7 @@ impl Usage {
         }
     }
 
-    /// Usage of process `n`; a whole processor where nothing is known of the process.
+    /// The usage of process `n`; a whole processor if the usage of that process is not known.
     #[must_use]
     #[inline]
     pub fn of_process(&self, n: usize) -> Ppm {

@@ -1,4 +1,4 @@
-//! A map for what comes in the order of its ids and leaves in any order.
+//! A map for items that are added in the order of their ids and removed in any order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
@@ -6,21 +6,21 @@ use std::ops::Index;
 
 use crate::TaskId;
 
-/// Most ids between an item and the nearest place that have a place, too. A log that anybody wrote names any id: a
-/// place for each one between would fill the memory.
+/// Greatest distance in ids between a new item and the nearest place at which places are still added for all ids in
+/// between. A log from outside may name any id: a place for every id in between could fill the memory.
 const GAP: u32 = 64;
 
-/// One item for each of some tasks or VMs, found by position: as quick with a million as with ten.
-/// It is as long as from the first that is there to the last that ever was, so that large items are better boxed; those
-/// far from all others are in a map.
+/// A map from ids of tasks or VMs to items, which finds an item by its position: as fast with a million items as with
+/// ten. It has a place for every id from the first present item to the last one ever added, so that large items should
+/// be boxed; items far from all others are in an ordinary map.
 #[derive(Clone, Debug)]
 pub struct Window<T, K = TaskId> {
     /// The id of the first place.
     first: u32,
     places: VecDeque<Option<T>>,
-    /// Items that had no place near them when they came.
+    /// Items by id that had no place near them when they were added.
     far: BTreeMap<u32, T>,
-    /// The id after the largest that ever was in `far`.
+    /// The id after the largest id that was ever in `far`.
     far_end: u32,
     ids: PhantomData<K>,
 }
@@ -41,12 +41,12 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
         (end > 0).then(|| K::from(end))
     }
 
-    /// The index of an id's place, whether there is one or not; `None`: it would be before the first.
+    /// The index of an id's place, whether that place exists or not; `None`: the place would be before the first one.
     fn place_of(&self, id: K) -> Option<usize> {
         usize::try_from(id.into().checked_sub(self.first)?).ok()
     }
 
-    /// The item of an id, if there is one.
+    /// The item of an id; `None`: the id has no item.
     #[must_use]
     #[inline]
     pub fn get(&self, id: K) -> Option<&T> {
@@ -54,7 +54,7 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
         near.or_else(|| self.far.get(&id.into()))
     }
 
-    /// The item of an id, to be changed.
+    /// The item of an id, to be changed; `None`: the id has no item.
     #[inline]
     pub fn get_mut(&mut self, id: K) -> Option<&mut T> {
         let place = self.place_of(id);
@@ -62,7 +62,7 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
         near.or_else(|| self.far.get_mut(&id.into()))
     }
 
-    /// Inserts the item of an id; returns the former item, if there was one. Between this id and others near it, a
+    /// Inserts the item of an id; returns the previous item, if there was one. Between this id and others near it, a
     /// place is kept for every id.
     pub fn insert(&mut self, id: K, it: T) -> Option<T> {
         let id = id.into();
@@ -129,7 +129,7 @@ impl<T, K: Copy + Into<u32> + From<u32>> Index<K> for Window<T, K> {
     ///
     /// # Panics
     ///
-    /// The id has none.
+    /// The id has no item.
     fn index(&self, id: K) -> &T {
         self.get(id).expect("only what is there is asked for so")
     }
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::RandomStream;
 
-    /// The window holds what a map would, and no places before the first task that is there.
+    /// The window holds the same items as a map, and no places before the first present task.
     #[test]
     fn it_is_a_map_of_what_is_there() {
         let mut stream = RandomStream::new(7, "window", 0);

@@ -1,14 +1,14 @@
-//! Quantities as logs and lines have them: integers of a small unit.
+//! Quantities in logs and in lines of protocols: integers of a small unit.
 //!
-//! The JSON schemas of the quantities describe what people write ([`crate::written`]).
-//! [`as_integers`] turns a schema with such quantities into one of what serde reads and writes.
+//! The JSON schemas of the quantities describe what people write ([`crate::written`]). [`as_integers`] turns a schema
+//! with such quantities into a schema of the integers that serde reads and writes.
 
 use schemars::Schema;
 use schemars::transform::transform_subschemas;
 use serde_json::{Map, Value, json};
 
-/// Each quantity: its format in a schema of what people write, the name of its definition, its type
-/// (or the format of an integer), and what the value means.
+/// All quantities. For each: its format in a schema of what people write, the name of its definition, its type (or the
+/// format of an integer), and the meaning of the value.
 const QUANTITIES: [(&str, &str, &str, &str); 6] = [
     ("time", "Span", "uint64", "A length of emulated time, in microseconds."),
     ("memory", "Bytes", "uint64", "An amount of memory, in bytes."),
@@ -23,7 +23,7 @@ const QUANTITIES: [(&str, &str, &str, &str); 6] = [
     ("instance type", "TypeName", "string", "The name of an instance type, such as c3.large."),
 ];
 
-/// Replaces each quantity, described as people write it, by a reference to its definition among
+/// Replaces each quantity in a schema, described as people write it, by a reference to its definition among
 /// [`quantity_definitions`].
 pub fn as_integers(schema: &mut Schema) {
     transform_subschemas(&mut as_integers, schema);

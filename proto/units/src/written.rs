@@ -1,7 +1,7 @@
 //! Quantities as people write them: `"45m"`, `"3.75 GiB"`, dollars, credits, parts of a whole.
 //!
-//! Logs keep the integers of these types, files that people write do not. [`read`] takes a value of
-//! such a file; the JSON schemas of the types describe it.
+//! Logs contain the integers of these types, files that people write do not. [`read`] reads a value of such a file; the
+//! JSON schemas of the types describe the value.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,18 +26,18 @@ impl de::Error for WrittenError {
 
 /// Reads a value that a person wrote.
 ///
-/// An enum of structs is a table whose key of the enum's serde name says which one it is:
-/// `#[serde(rename = "kind")]` on the enum reads `{ kind = "bag", name = "j60" }`. (What serde offers
-/// for that, `tag`, forgets of which type the quantities inside are.)
+/// An enum of structs is read from a table, in which the key of the enum's serde name selects the variant:
+/// `#[serde(rename = "kind")]` on the enum reads `{ kind = "bag", name = "j60" }`. (Serde's own `tag` loses the types
+/// of the quantities inside.)
 ///
 /// # Errors
 ///
-/// The value is of another form.
+/// The value does not have the form of the type.
 pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, WrittenError> {
     T::deserialize(TaggedValue { value, tag: None })
 }
 
-/// A value, and the key that has already told which kind of table it is; `None`: no key has.
+/// A value, and the key that has already selected the kind of its table; `None`: no key has.
 #[derive(Clone, Copy)]
 struct TaggedValue<'de> {
     value: &'de Value,
@@ -141,7 +141,7 @@ impl<'de> de::Deserializer<'de> for TaggedValue<'de> {
     }
 }
 
-/// Variant of an enum: its name, and the table that has its fields.
+/// Variant of an enum: its name, and the table with its fields.
 struct Variant<'de> {
     word: &'de str,
     rest: TaggedValue<'de>,
@@ -191,7 +191,8 @@ impl<'de> de::VariantAccess<'de> for Variant<'de> {
     }
 }
 
-/// Describes a quantity inline, where it is used: the schema has no section of its own on it.
+/// Describes a quantity inline in a schema, at each place that uses the quantity, instead of in a definition of its
+/// own.
 macro_rules! described {
     ($($name:ident: $schema:tt),+ $(,)?) => {$(
         impl JsonSchema for $name {

@@ -1,4 +1,4 @@
-//! Who calls: the account, region and service that a request's credential names.
+//! The caller of a request: the account, region and service that its credential names.
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// The region of a request that names none.
 const DEFAULT_REGION: &str = "us-east-1";
-/// The access key of a request without one; refused if signatures are checked.
+/// The access key of a request without one; such a request is refused if signatures are checked.
 const NO_KEY: &str = "000000000000";
 
 /// Content of a request's `Authorization` header (signature version 4).
@@ -28,7 +28,7 @@ pub(crate) struct CallerScope {
 }
 
 impl CallerScope {
-    /// Reads the header; `None` if the header is present and is not of version 4.
+    /// Reads the `Authorization` header; `None` if the header is present and is not of signature version 4.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let Some(header) = headers.get(AUTHORIZATION) else { return Some(Self::nobody(NO_KEY)) };
         let fields = header.to_str().ok()?.trim().strip_prefix(ALGORITHM)?;

@@ -1,4 +1,4 @@
-//! Where the run's time comes from: the host's clock times a factor, or whoever says to go on.
+//! Sources of the run's time: the host's clock times a factor, or requests that advance the clock.
 
 use std::time::Instant;
 
@@ -60,13 +60,13 @@ impl<S: CloudSession> ClockedCloud<S> {
         &mut self.session
     }
 
-    /// Returns the cloud, once no more calls come.
+    /// Returns the cloud, after the last call.
     pub(crate) fn into_session(mut self) -> S {
         self.session();
         self.session
     }
 
-    /// The records of other services that the run has kept.
+    /// The records of services beside EC2 that the run has kept.
     pub(crate) fn kept_records(&self) -> Vec<String> {
         self.session.kept_records()
     }
@@ -100,7 +100,7 @@ impl<S: CloudSession> ClockedCloud<S> {
     ///
     /// # Errors
     ///
-    /// The reason why the clock can't be advanced so, with the remedy.
+    /// The reason why the clock can't be advanced as requested, with the remedy.
     pub(crate) fn advance(&mut self, body: &[u8]) -> Result<(), String> {
         const REMEDY: &str = "send {\"by\": SECONDS} or {\"until\": \"next-event\"}";
         if self.mode != ClockMode::Manual {

@@ -1,4 +1,4 @@
-//! The port of an endpoint: how many connections there may be, and how much each may send.
+//! The port of an endpoint, with limits on the number of connections and on the bytes that each may send.
 
 use std::convert::Infallible;
 use std::io;
@@ -38,14 +38,15 @@ const BODY_BYTES: usize = 1 << 20;
 /// Time for which no connection is accepted after the system had no room for one.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Settings of an endpoint: where it listens, and by which clock.
+/// Settings of an endpoint: its address, its clock and its secrets.
 #[derive(Debug)]
 pub struct EndpointSetup {
     /// The address on which the endpoint listens.
     pub listen: SocketAddr,
     /// The way in which the run's time passes.
     pub clock: ClockMode,
-    /// The secrets with which signatures are checked; `None`: they are not checked, which is allowed on loopback only.
+    /// The secrets with which signatures are checked; `None`: signatures are not checked, which is allowed on loopback
+    /// only.
     pub secrets: Option<AccessSecrets>,
 }
 
@@ -60,7 +61,7 @@ pub enum EndpointError {
         /// The system's error.
         source: io::Error,
     },
-    /// Signatures are not checked, so that whoever can reach the host could make calls.
+    /// Signatures are not checked, so that anyone who can reach the host could make calls.
     #[error(
         "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
          or listen at 127.0.0.1"
@@ -111,7 +112,8 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         format!("http://{at}")
     }
 
-    /// Serves calls until `end`, then returns the cloud after the last call; `None` only if it was returned before.
+    /// Serves calls until `end`, then returns the cloud after the last call; `None` only if the cloud was returned
+    /// before.
     pub async fn serve_until(self, end: impl Future<Output = ()>) -> Option<S> {
         let Self { listener, site, .. } = self;
         tokio::select! {

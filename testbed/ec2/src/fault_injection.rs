@@ -1,5 +1,5 @@
-//! Three calls of the Fault Injection Service (rest-json): templates whose actions interrupt spot instances, and experiments,
-//! which have the provider do so.
+//! Three calls of AWS's Fault Injection Service (FIS, rest-json): templates whose actions interrupt spot instances, and
+//! experiments, which have the provider carry out those actions.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::CloudSession;
 use crate::kept_records::{KeptRecord, unwritten};
 
-/// Most templates of all accounts together, and most experiments.
+/// Greatest number of templates of all accounts together, and of experiments.
 const MAX_RECORDS: usize = 1_000;
-/// The kinds of records.
+/// Names of the kinds of records: templates (`TEMPLATE`) and experiments (`EXPERIMENT`).
 const TEMPLATE: &str = "template";
 const EXPERIMENT: &str = "experiment";
 /// Name of the only supported action.
@@ -32,7 +32,7 @@ type FaultScope = (String, String);
 struct FaultsOfRegion {
     templates: BTreeMap<String, Value>,
     experiments: BTreeMap<String, Value>,
-    /// Ids of records by the name of the call and the client's token.
+    /// Ids of records, by the name of the call that made the record and the client's token.
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
@@ -251,7 +251,7 @@ impl FaultsOfRegion {
     }
 }
 
-/// Fails for a target other than spot instances, all or a number of them.
+/// Fails for a target that is not all spot instances or a number of them.
 fn check_target(target: &Value) -> Result<(), ApiError> {
     let of = target.as_object().ok_or_else(|| invalid("A target has to be an object."))?;
     refuse_others(of, &["resourceType", "selectionMode", "resourceTags", "resourceArns"])?;
@@ -261,7 +261,7 @@ fn check_target(target: &Value) -> Result<(), ApiError> {
     most_of(target).map(drop)
 }
 
-/// Most instances that a target selects.
+/// Greatest number of instances that a target selects.
 fn most_of(target: &Value) -> Result<usize, ApiError> {
     let mode = text_of(target, "selectionMode")?;
     let count = mode.strip_prefix("COUNT(").and_then(|rest| rest.strip_suffix(')'));

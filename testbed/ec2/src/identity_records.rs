@@ -1,5 +1,5 @@
-//! Inert records of IAM: roles and instance profiles that clients make before they launch. Nothing is
-//! allowed or forbidden by them.
+//! Inert records of IAM: roles and instance profiles that clients make before they launch. They allow and forbid
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) struct IdentityRecords {
 struct AccountIdentities {
     roles: BTreeMap<String, RoleRecord>,
     profiles: BTreeMap<String, ProfileRecord>,
-    /// Number of records that were made, from which ids are numbered.
+    /// Number of records made so far; ids of new records are derived from it.
     made: u64,
 }
 
@@ -247,7 +247,7 @@ mod tests {
         records.call("123456789012", action, &pairs, 0)
     }
 
-    /// The calls of Ray's launcher.
+    /// Makes the calls that Ray's launcher makes.
     #[test]
     fn a_profile_has_the_role_that_it_was_given() {
         let mut records = IdentityRecords::default();

@@ -13,7 +13,7 @@ const AMAZON_LINUX: &str = "/aws/service/ami-amazon-linux-latest/";
 ///
 /// # Errors
 ///
-/// `ParameterNotFound`; or why the cloud does not describe its images.
+/// `ParameterNotFound`; or the error with which the cloud refuses to describe its images.
 pub(crate) fn parameter_of_image(
     session: &mut dyn CloudSession,
     account: &str,

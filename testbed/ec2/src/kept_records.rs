@@ -1,4 +1,4 @@
-//! What is kept of the services beside EC2, so that an endpoint that goes on with a run knows it again.
+//! Records of the services beside EC2, kept in the run's log so that an endpoint that continues the run has them again.
 
 use dormouse_ec2_wire::{ApiError, QueryPairs};
 use serde::{Deserialize, Serialize};

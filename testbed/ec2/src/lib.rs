@@ -1,9 +1,10 @@
-//! EC2's endpoint: the calls that boto3, terraform and others make over HTTP are answered by a cloud
-//! in virtual time, whose clock follows the host's or stands until somebody asks for it to go on.
+//! EC2's endpoint: the HTTP calls of boto3, terraform and other clients are answered by a cloud in virtual time, whose
+//! clock follows the host's or stands until a request advances it.
 //!
-//! On the same port, by the service that a request is signed for: STS's `GetCallerIdentity`, seven
-//! calls of IAM as inert records, SSM's `GetParameter` for names of images, five calls of SQS for queues of what
-//! EC2 tells of instances, and three calls of FIS that interrupt spot instances. Everything else is `UnsupportedOperation` with its name.
+//! On the same port, by the service that a request is signed for: STS's `GetCallerIdentity`, seven calls of IAM as
+//! inert records, SSM's `GetParameter` for names of images, five calls of SQS for queues of EC2's announcements about
+//! instances, and three calls of FIS that interrupt spot instances. Any other call is answered with
+//! `UnsupportedOperation` and its name.
 
 mod api;
 mod caller;

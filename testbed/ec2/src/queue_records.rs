@@ -1,5 +1,5 @@
-//! SQS: queues that have what EC2 tells of an account's instances, as EventBridge sends it. There are no rules to be made: a queue
-//! has every announcement of its account and region since it was made.
+//! SQS: queues with EC2's announcements about an account's instances, in the form in which EventBridge sends them.
+//! There are no rules to be made: a queue has every announcement of its account and region since the queue was made.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,7 +20,7 @@ const VISIBILITY_S: i64 = 30;
 #[derive(Debug, Default)]
 pub(crate) struct QueueRecords {
     queues: BTreeMap<QueueName, EventQueue>,
-    /// Number of messages received so far, from which their handles are numbered.
+    /// Number of messages received so far; handles of messages are numbered by it.
     received: u64,
 }
 
@@ -36,7 +36,8 @@ struct EventQueue {
     next: usize,
     /// Messages that can be received, the oldest first.
     waiting: VecDeque<QueuedMessage>,
-    /// Messages that a client has received and not deleted, by their handles, and when they can be received again.
+    /// Messages that a client has received and not deleted, by their handles, each with the time at which it can be
+    /// received again.
     received: BTreeMap<String, (i64, QueuedMessage)>,
 }
 
@@ -231,7 +232,8 @@ impl QueueRecords {
 }
 
 impl EventQueue {
-    /// Adds the announcements since the last call to the queues, and the messages that no client has deleted in time.
+    /// Adds the announcements since the last call to the queues, and makes messages available again that no client has
+    /// deleted in time.
     fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
         let begins = session.begins_at();
         for told in session.announced(self.next) {
@@ -276,7 +278,7 @@ fn text_of<'a>(input: &'a Value, name: &str) -> Result<&'a str, ApiError> {
     })
 }
 
-/// The queue that a call names, by its name or by its URL, whose last part is the name.
+/// The account, region and name of the queue that a call names, by its name or by its URL, which ends with the name.
 fn name_of(call: &QueueCall<'_>, input: &Value) -> Result<QueueName, ApiError> {
     let name = match input.get("QueueUrl") {
         Some(_) => text_of(input, "QueueUrl")?.rsplit('/').next().unwrap_or_default(),

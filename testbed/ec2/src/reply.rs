@@ -1,4 +1,4 @@
-//! Answers as they go over HTTP.
+//! HTTP replies.
 
 use dormouse_ec2_wire::{ApiError, write_error};
 use http_body_util::Full;
@@ -54,7 +54,7 @@ impl HttpReply {
         Self { query_error, ..Self::aws_json(400, &body) }
     }
 
-    /// A reply in JSON of the paths that are our own.
+    /// A reply in JSON for Dormouse's own paths.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self { query_error: None, status, kind: "application/json", body: format!("{body}\n") }
     }

@@ -1,4 +1,4 @@
-//! What the server asks of the cloud behind it.
+//! The interface between the server and the cloud behind it.
 
 use dormouse_ec2::InstanceAnnouncement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
@@ -18,8 +18,8 @@ pub trait CloudSession: Send {
         request: &ApiRequest,
     ) -> Result<WireValue, ApiError>;
 
-    /// Makes the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is
-    /// not a running spot instance.
+    /// Makes the provider give a running spot instance its notice now, for a reason that the log keeps; false if the
+    /// instance is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
     /// Announcements about instances from the `from`-th on.

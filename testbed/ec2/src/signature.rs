@@ -1,4 +1,4 @@
-//! Whether a request is signed with the secret of its access key (signature version 4).
+//! Check that a request is signed with the secret of its access key (signature version 4).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -90,8 +90,8 @@ impl AccessSecrets {
     }
 }
 
-/// The signature that a request should have; `None`: a part that has to be signed is missing, or its date is too far
-/// off.
+/// The signature that a request should have; `None`: a part that has to be signed is missing, or the request's date is
+/// too far off.
 fn signature_of(
     secret: &str,
     caller: &CallerScope,
@@ -143,7 +143,7 @@ fn keyed_digest(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     Some(mac.finalize().into_bytes().to_vec())
 }
 
-/// The parameters of a URL, which the client encoded, in the order of the signature.
+/// The parameters of a URL, still encoded, sorted as signatures require.
 fn sorted_query(query: &str) -> String {
     let mut pairs: Vec<String> = query
         .split('&')
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// The example of AWS's page on the signing process ("GET, ListUsers"), signed for iam.
+    /// The example of AWS's page on the signing process ("GET, ListUsers"), signed for the service iam.
     fn example() -> (CallerScope, Parts) {
         let scope = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, \
             SignedHeaders=content-type;host;x-amz-date, Signature=\

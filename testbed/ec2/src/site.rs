@@ -1,4 +1,4 @@
-//! What all connections of an endpoint share, and which requests they may make.
+//! State that all connections of an endpoint share, and checks of their requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use crate::{AccessSecrets, CloudSession};
 /// An endpoint's state.
 #[derive(Debug)]
 pub(crate) struct Ec2Site<S> {
-    /// `None` once the run is over.
+    /// The cloud with its clock; `None` once the run is over.
     cloud: Mutex<Option<ClockedCloud<S>>>,
     pub(crate) records: Mutex<IdentityRecords>,
     faults: Mutex<FaultRecords>,
@@ -54,8 +54,8 @@ impl<S: CloudSession> Ec2Site<S> {
         site
     }
 
-    /// Restores the records that a run has kept. An invalid line is left out: it was torn when the run was killed, and
-    /// its call was not answered.
+    /// Restores the records that a run has kept. An invalid line is left out: its writing was cut off when the run was
+    /// killed, and its call was not answered.
     fn restore(&self, lines: &[String]) {
         let read = |line: &String| serde_json::from_str::<KeptRecord>(line).ok();
         for record in lines.iter().filter_map(read) {
@@ -103,13 +103,13 @@ impl<S: CloudSession> Ec2Site<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
 
-    /// Id of the next request. Ids are numbers in order, so that a repeated run has the same ones.
+    /// Id of the next request. Ids are consecutive numbers, so that a repeated run has the same ids.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    /// Answers a whole request. This may take long: time continues in it.
+    /// Answers a whole request. This may take long: time passes meanwhile.
     pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
         let caller = match self.admit(parts, body) {
             Ok(caller) => caller,
@@ -199,8 +199,8 @@ impl<S: CloudSession> Ec2Site<S> {
     }
 }
 
-/// Whether a `Host` header names this host by a loopback name. A web page elsewhere could otherwise send its readers
-/// here under a name of its own.
+/// Whether a `Host` header names this host by a loopback name. Without the check, a web page elsewhere could send its
+/// readers' requests here under a name of its own.
 fn is_loopback_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,

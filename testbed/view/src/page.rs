@@ -1,8 +1,8 @@
 //! The page layout: a title, cards, and sections of text, tables, figures and commands.
 //!
-//! Pages are whole files without outside addresses: light or dark as the reader prefers, readable
-//! at 400 px, printable. Everything but [`PageBlock::Figure`]'s markup is escaped; characters that XML
-//! forbids or that change the reading direction are escaped everywhere.
+//! Pages are whole files that load nothing from other addresses: light or dark as the reader prefers, readable at 400
+//! px, printable. Everything but [`PageBlock::Figure`]'s markup is escaped; characters that XML forbids or that change
+//! the reading direction are escaped everywhere.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -52,9 +52,9 @@ pub enum PageBlock {
     Table(TypedTable),
     /// Plots, side by side where there is room.
     Plots(Vec<Markup>),
-    /// A wide figure to look around in: it can be zoomed, and filtered by the text of its items.
+    /// A wide figure that the reader can zoom, and filter by the text of its items.
     Figure(Markup),
-    /// Blocks under a heading that opens them.
+    /// Blocks that are folded under a heading; a click on the heading shows them.
     Folded(String, Vec<Self>),
     /// A command or a digest, to be copied.
     Command(String),

@@ -21,7 +21,7 @@ pub struct TypedTable {
     rows: Vec<Vec<TableCell>>,
 }
 
-/// A table under construction, with a row for each thing.
+/// A table under construction, with a row for each thing of type `T`.
 #[derive(Clone, Debug)]
 pub struct TableOf<T> {
     things: Vec<T>,
@@ -42,8 +42,7 @@ impl TypedTable {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. Cells that the row lacks at its end are missing, those beyond the last column
-    /// dropped.
+    /// Adds a row. Cells that the row lacks at its end count as missing; cells beyond the last column are dropped.
     pub fn push(&mut self, row: impl IntoIterator<Item = TableCell>) {
         let mut row: Vec<_> = row.into_iter().take(self.columns.len()).collect();
         row.resize_with(self.columns.len(), TableCell::missing);
@@ -65,7 +64,7 @@ impl TypedTable {
 }
 
 impl<T> TableOf<T> {
-    /// This table with one more column, whose cells are made of the things by `cell`.
+    /// This table with one more column; `cell` makes its cells from the rows' things.
     #[must_use]
     pub fn column<C: Into<TableCell>>(
         mut self,

@@ -1,4 +1,4 @@
-//! The cost of metrics: an event taken in, and a scrape of a long run with many VMs.
+//! Benchmark of metrics: the cost of adding an event, and of a scrape of a long run with many VMs.
 //!
 //! `cargo bench -p dormouse-watch --bench metrics`
 
@@ -21,10 +21,10 @@ use dormouse_units::{
 };
 use dormouse_watch::metrics::{MetricFormat, RunMetrics, RunName, UnloggedFacts};
 
-/// Scrapes of which the mean is taken, and how many such means are.
+/// Number of scrapes in each mean (`SCRAPES`), and number of means (`ROUNDS`).
 const SCRAPES: u32 = 40;
 const ROUNDS: usize = 5;
-/// The run whose figures are reported.
+/// Name of the benchmarked run whose figures are reported.
 const REPORTED: &str = "2,000 VMs";
 
 fn metrics_of(header: &LogHeader) -> RunMetrics {
@@ -52,8 +52,8 @@ fn report(us: u64, host: u32, report: Report) -> Step {
     Step { at: Time::from_micros(us), event, ..Step::blank() }
 }
 
-/// The steps of a long life of 2,000 VMs, on 20 hosts: each launches, runs tasks that are
-/// checkpointed, reports credits and shares, hibernates and resumes, and one in ten ends.
+/// The steps of a long run of 2,000 VMs on 20 hosts: each VM launches, runs tasks that are checkpointed, reports
+/// credits and shares, hibernates and resumes, and one in ten ends.
 fn long_run() -> Vec<Step> {
     let (mut steps, mut us) = (Vec::new(), 0);
     let mut next = || {
@@ -143,7 +143,7 @@ fn ns_of_each(began: Instant, count: usize) -> f64 {
     began.elapsed().as_secs_f64() / count.max(1) as f64 * 1e9
 }
 
-/// Nanoseconds of the least that taking in an event can be: what happened is looked at, and counted by its kind.
+/// Lower bound for the cost of adding an event, in nanoseconds per event: the event is matched and counted by its kind.
 fn bare_count(steps: &[Step]) -> f64 {
     let began = Instant::now();
     let mut counts = [0_u64; 4];
@@ -160,8 +160,7 @@ fn bare_count(steps: &[Step]) -> f64 {
     ns_of_each(began, steps.len())
 }
 
-/// Microseconds of the least that a scrape can be: the same lines, of names that are there and numbers that
-/// are written.
+/// Lower bound for the cost of a scrape, in microseconds: the same lines are written from ready names and numbers.
 fn bare_scrape(exposition: &str) -> f64 {
     let lines: Vec<(&str, Option<f64>)> = exposition
         .lines()
@@ -193,7 +192,7 @@ fn said(name: &str, figure: &str, samples: &Samples) {
     }
 }
 
-/// Takes in steps, then is scraped, and says what that took.
+/// Measures and prints the cost of adding these steps to the metrics, and of scraping them.
 fn measure(name: &str, header: &LogHeader, steps: &[Step]) {
     let (mut metrics, mut events) = (metrics_of(header), Samples::default());
     for _ in 0..ROUNDS {

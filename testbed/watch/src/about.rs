@@ -1,4 +1,4 @@
-//! The part of a page's data that does not change while its run goes.
+//! The part of a page's data that stays the same during its run.
 
 use dormouse_analysis::RunMode;
 use dormouse_experiment::{Experiment, PlannedFigures};
@@ -53,8 +53,8 @@ pub(crate) fn answer(header: &LogHeader, run: &str) -> Value {
     })
 }
 
-/// The scheduler's plan, if it plans all tasks at the beginning; it is computed again, since the
-/// log has no plan.
+/// The scheduler's plan, if the scheduler plans all tasks at the beginning; the plan is computed again, since the log
+/// has none.
 fn plan_json(experiment: &Experiment) -> Value {
     let plan = experiment.plan().ok().flatten();
     let figures = plan.and_then(|plan| experiment.planned_figures(&plan));

@@ -1,4 +1,4 @@
-//! Acts of people who watch a run, sent to its coordinator.
+//! Acts that watching people request, sent to the run's coordinator.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub struct InterruptionRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedAction {
-    /// Freeze at once and keep the memory.
+    /// Freeze the VM at once and keep its memory.
     Hibernate,
     /// Thaw hibernated VMs.
     Resume,
@@ -41,7 +41,7 @@ pub enum WantedAction {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedTarget {
-    /// One VM, by number.
+    /// The VM with this number.
     Vm(u32),
     /// All VMs of an instance type.
     Type(String),

@@ -1,5 +1,4 @@
-//! A run that is followed: its picture as far as its log was read, and the state of its
-//! coordinator.
+//! A run that is followed: its picture up to the last step read from its log, and the state of its coordinator.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -65,8 +64,8 @@ struct FollowedState {
 }
 
 impl FollowedRun {
-    /// A run in this folder, of which nothing has been read. `vitals` are the coordinator's own
-    /// figures, if it is this process.
+    /// A run in this folder, before anything of its log is read. `vitals` are the coordinator's own figures, if the
+    /// coordinator is this process.
     #[must_use]
     pub fn new(folder: PathBuf, vitals: Option<CoordinatorVitals>) -> Self {
         Self { folder, vitals, state: Mutex::default(), grown: watch::Sender::new(0) }
@@ -100,7 +99,7 @@ impl FollowedRun {
         self.lock_state().inode = Some(inode);
     }
 
-    /// Whether everything read so far is from the file with this inode.
+    /// Whether everything read so far is from the log file with this inode.
     pub(crate) fn is_of(&self, inode: u64) -> bool {
         self.lock_state().inode == Some(inode)
     }
@@ -138,8 +137,7 @@ impl FollowedRun {
         self.notify_growth();
     }
 
-    /// Adds the next step, whose line in the log has this many bytes (`None` if it is not in the
-    /// log).
+    /// Adds the next step; its line in the log has this many bytes (`None` if the step is not in the log).
     pub(crate) fn see(&self, step: &Step, bytes: Option<u64>) {
         let mut state = self.lock_state();
         let FollowedState { picture, metrics, .. } = &mut *state;
@@ -180,7 +178,7 @@ impl FollowedRun {
         });
     }
 
-    /// Notes a problem of following the run.
+    /// Notes a problem with following the run.
     pub(crate) fn trouble(&self, why: String) {
         let mut state = self.lock_state();
         if state.trouble.as_ref() != Some(&why) {
@@ -193,7 +191,7 @@ impl FollowedRun {
         self.grown.send_modify(|n| *n += 1);
     }
 
-    /// A channel that changes whenever there is more of the run.
+    /// A channel whose value changes whenever more of the run has been read.
     pub(crate) fn grown(&self) -> watch::Receiver<u64> {
         self.grown.subscribe()
     }

@@ -9,8 +9,8 @@ use dormouse_model::Step;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Greatest number of events that are searched for one answer: a client that wants more continues
-/// from there.
+/// Greatest number of events that are searched for one answer: a client that wants more sends another query that
+/// continues there.
 const LOOKED_AT: u64 = 20_000;
 /// Number of events that are read from the log at once.
 const BLOCK: u64 = 512;
@@ -20,9 +20,9 @@ const MAX_EVENTS: usize = 1_000;
 /// A query for events of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct EventQuery {
-    /// Only events before the one with this number.
+    /// Only events before the event with this number.
     before: Option<u64>,
-    /// Only events after the one with this number: a client that has the others asks for new ones.
+    /// Only events after the event with this number: a client that has the earlier ones requests new ones.
     after: Option<u64>,
     /// Only events up to this time, in emulated seconds.
     until_s: Option<f64>,
@@ -103,7 +103,8 @@ mod tests {
 
     use super::*;
 
-    /// A log of a header and events, of which each third ends the run; and where they begin.
+    /// Writes a log with a header and events, of which each third ends the run; returns its folder and the offsets of
+    /// the events.
     fn log(events: u64) -> (tempfile::TempDir, Vec<u64>) {
         let folder = tempfile::tempdir().expect("a folder");
         let (mut text, mut lines) = ("{}\n".to_owned(), Vec::new());

@@ -1,5 +1,5 @@
-//! Source of the steps of a run that is followed: its coordinator, as they become durable, or its
-//! log if no coordinator serves it.
+//! Source of the steps of a followed run: its coordinator, which sends them as they become durable, or its log if no
+//! coordinator serves the run.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
@@ -19,9 +19,9 @@ use tokio::time::sleep;
 
 use crate::followed::{CoordinatorState, FollowedRun};
 
-/// Pause after a log did not grow or a coordinator was away.
+/// Pause before another try, after the log did not grow or the coordinator was away.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// Time between two requests to the coordinator for what is not in the log, such as its clock.
+/// Time between two requests to the coordinator for facts that are not in the log, such as its clock.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// Number of log lines that are read before other tasks get a turn.
 const AT_ONCE: usize = 2_000;
@@ -65,7 +65,7 @@ pub(crate) async fn follow(followed: Arc<FollowedRun>) {
     }
 }
 
-/// Reads the run as far as it is there, and further while a coordinator sends it.
+/// Reads the run as far as it is recorded, and further while a coordinator sends steps.
 pub(crate) async fn look(followed: &Arc<FollowedRun>) -> Result<(), WatchError> {
     if let Err(error) = first_line(followed) {
         followed.trouble(error.to_string());
@@ -147,7 +147,7 @@ async fn make_run_again(followed: &Arc<FollowedRun>, header: &LogHeader) -> Resu
     Ok(())
 }
 
-/// Reads the steps that are there, and further ones while a coordinator sends them.
+/// Reads the recorded steps, and further ones while a coordinator sends them.
 async fn read_steps(followed: &Arc<FollowedRun>) -> Result<(), WatchError> {
     let folder = followed.folder().to_owned();
     let served = match (address_of(&folder)?, token_in(&folder, Role::Observer)) {

@@ -1,13 +1,13 @@
-//! What a host can do for live runs, and how exactly; and the workers that run on it.
+//! Abilities of a host for live runs and their exactness, and the workers that run on the host.
 //!
-//! - [`doctor`]: what live runs need of it, found or missing, and how to fix that;
-//! - [`calibration`]: how far its live tasks are from their virtual twins, by speed-up and load; the
-//!   file that keeps it, and the speed-up that a live run takes from it;
-//! - [`two_tier`]: what two VMs on one of its processors cost and gain each other;
-//! - [`workers`]: worker processes of a run, started, revived and ended.
+//! - [`doctor`]: the host's preconditions for live runs, found or missing, and the remedies;
+//! - [`calibration`]: timing errors of live tasks relative to the same tasks in virtual time, by
+//!   speed-up and load; the file with these errors, and the choice of a live run's speed-up by them;
+//! - [`two_tier`]: the cost and gain of two VMs that share a processor of the host;
+//! - [`workers`]: worker processes of a run, started, restarted and ended.
 //!
-//! All of it is measured or looked up here and said as typed values; how they are shown is their
-//! user's matter.
+//! This crate measures or looks up all of these facts and returns them as typed values; its callers
+//! decide how to show them.
 
 pub mod calibration;
 mod date;

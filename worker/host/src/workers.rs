@@ -16,8 +16,8 @@ use crate::programs::criu_program;
 /// Time for workers to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);
 
-/// Time after which remaining workers are also told by a signal to end: one that dials only now
-/// would find no coordinator and keep dialling.
+/// Time after which remaining workers also get a signal to end: a worker that connects only now would find no
+/// coordinator and try for ever.
 const UNTOLD: Duration = Duration::from_millis(500);
 
 /// Prefix of the folder names of runs' workers.
@@ -45,18 +45,18 @@ struct LocalWorker {
     child: Child,
     log: PathBuf,
     born: Instant,
-    /// Number of consecutive times that the worker died young.
+    /// Number of consecutive times that the worker ended soon after its start, in less than `YOUNG`.
     died_young: u32,
 }
 
-/// A worker that lives for less than this died young.
+/// A worker that runs for less than this time counts as ended soon after its start.
 const YOUNG: Duration = Duration::from_secs(10);
-/// A worker that died young this often in a row is not started again.
+/// A worker that ends soon after its start this many times in a row is not started again.
 const OFTEN: u32 = 3;
 
-/// A new folder of this process for task files; folders of dead processes are removed. It is in
-/// memory if there is a suitable file system, so that images are written as fast as they are dumped
-/// and their removal doesn't block a disk; else among temporary files.
+/// Makes a new folder of this process for task files; folders of dead processes are removed. The folder is in memory if
+/// there is a suitable file system, so that images are written as fast as they are dumped and their removal doesn't
+/// block a disk; else among temporary files.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ impl LocalWorkers {
         }
     }
 
-    /// If all workers have ended: how the first ended, with its last line of output.
+    /// Returns how the first worker ended, with its last line of output, if all workers have ended; `None` otherwise.
     #[must_use]
     pub fn all_gone(&mut self) -> Option<String> {
         let mut first = None;
@@ -160,7 +160,7 @@ impl LocalWorkers {
         first
     }
 
-    /// Waits until the workers have left; kills those that don't.
+    /// Waits until the worker processes have ended; kills those that haven't at the end of the time limit.
     pub fn leave(mut self) {
         let over = Instant::now();
         self.wait_until(over + UNTOLD);
@@ -170,7 +170,7 @@ impl LocalWorkers {
         self.wait_until(over + LEAVE);
     }
 
-    /// Waits until all have ended, at most until this instant.
+    /// Waits until all workers have ended, at most until this instant.
     fn wait_until(&mut self, until: Instant) {
         while self.workers.iter_mut().any(LocalWorker::is_there) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));

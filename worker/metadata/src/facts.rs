@@ -104,7 +104,7 @@ pub struct EndpointSettings {
 }
 
 impl VmFacts {
-    /// Hash of the VM's identity for one purpose, so that ids don't change during a VM's life.
+    /// Hash of the VM's identity for one purpose, so that ids don't change from the VM's launch to its end.
     fn identity_bits(&self, purpose: &str) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(purpose.as_bytes()).update(b"\0").update(self.identity.as_bytes());
@@ -180,7 +180,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The same VM with two tags and user data.
+    /// A spot VM of the year 2026 with two tags and user data.
     pub(crate) fn tagged_facts() -> VmFacts {
         let tags = [("Name", "worker-7"), ("team", "weather")];
         let tags = tags.map(|(name, value)| (name.to_owned(), value.to_owned()));

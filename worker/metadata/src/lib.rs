@@ -1,7 +1,9 @@
-//! The facts that a program on an emulated VM reads of it and of its end, as clouds say it at 169.254.169.254.
+//! The metadata that a program on an emulated VM reads about the VM and its coming end, as clouds serve it at
+//! 169.254.169.254.
 //!
-//! One [`MetadataService`] is one VM's. It is told the time and what is announced, and answers requests in three dialects of the
-//! same facts: EC2's, Google's and Azure's. The server in front of it is the worker's.
+//! One [`MetadataService`] belongs to one VM. It gets the time and the provider's announcements from its caller, and
+//! answers requests in three dialects of the same facts: EC2's, Google's and Azure's. The HTTP server in front of it is
+//! part of the worker.
 
 mod azure;
 mod date;

@@ -20,7 +20,7 @@ pub struct MaintenanceEvent {
 /// State of a maintenance event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaintenanceState {
-    /// Planned or under way.
+    /// The maintenance is planned or under way.
     Active,
     /// The maintenance is over.
     Completed,

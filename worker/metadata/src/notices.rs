@@ -5,7 +5,7 @@ use crate::{InterruptionNotice, MaintenanceEvent, TakingAction, UnixTime};
 /// Announcements to a VM that are in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VmAnnouncements {
-    /// The coming interruption.
+    /// The announced interruption; `None`: none is announced.
     pub(crate) interruption: Option<InterruptionNotice>,
     /// Instant since which the VM is likely to be taken away.
     pub(crate) rebalance: Option<UnixTime>,

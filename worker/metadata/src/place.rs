@@ -10,8 +10,8 @@ pub struct VmPlace {
 }
 
 impl VmPlace {
-    /// The place of a zone name: EC2's zones are the region with a letter (`us-east-1a`), Google's
-    /// have a hyphen before it (`us-central1-a`). Any other zone name is its own region.
+    /// The place for a zone name: EC2's zones are the region with a letter (`us-east-1a`), Google's have a hyphen
+    /// before the letter (`us-central1-a`). Any other zone name is its own region.
     #[must_use]
     pub fn of_zone(zone: &str) -> Self {
         let region = match zone.strip_suffix(|last: char| last.is_ascii_lowercase()) {

@@ -67,8 +67,7 @@ impl HttpRequest {
         self.find_query(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// True if the request came through a proxy, such as when a program is tricked into asking for
-    /// a stranger.
+    /// True if the request came through a proxy, such as when a program is tricked into sending a stranger's request.
     pub(crate) fn is_forwarded(&self) -> bool {
         self.find_header("x-forwarded-for").is_some()
     }
@@ -83,7 +82,7 @@ impl HttpRequest {
         self.path.split('/').filter(|part| !part.is_empty()).collect()
     }
 
-    /// The request changed so that it is answered once the resource differs from this ETag.
+    /// The request, changed so that it is answered once the resource no longer has this ETag.
     #[must_use]
     pub fn changed_since(mut self, etag: String) -> Self {
         self.query.retain(|(name, _)| name != "last_etag");
@@ -91,7 +90,7 @@ impl HttpRequest {
         self
     }
 
-    /// The request changed so that it is answered at once.
+    /// The request, changed so that it is answered at once.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {
         self.query.retain(|(name, _)| name != "wait_for_change");

@@ -20,9 +20,8 @@ pub struct HttpResponse {
 pub enum ServiceAnswer {
     /// The response to send.
     Now(HttpResponse),
-    /// The request waits: ask again with [`Request::changed_since`](crate::Request::changed_since) this ETag after
-    /// each announcement, and [`without waiting`](crate::Request::without_waiting) when its time is
-    /// over.
+    /// The request waits: repeat it with [`Request::changed_since`](crate::Request::changed_since) this ETag after each
+    /// announcement, and with [`without waiting`](crate::Request::without_waiting) when its time is over.
     Later {
         /// ETag of the resource when the request came.
         etag: String,
@@ -42,7 +41,7 @@ impl HttpResponse {
         Self { content_type: "application/json", ..Self::plain_text(body) }
     }
 
-    /// The response with another status.
+    /// The response with this status instead of its own.
     pub(crate) fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }

@@ -1,4 +1,4 @@
-//! The metadata service of one VM: what has been announced to it, and who answers which request.
+//! The metadata service of one VM: it keeps the announcements to the VM, and answers requests.
 
 use crate::{
     EndpointSettings, HttpRequest, InterruptionNotice, ServiceAnswer, TokenSecret, UnixTime,
@@ -46,7 +46,7 @@ impl MetadataService {
         }
     }
 
-    /// The interruption that is announced.
+    /// The announced interruption; `None`: none is announced.
     #[must_use]
     pub const fn announced_interruption(&self) -> Option<InterruptionNotice> {
         self.notices.interruption
@@ -59,8 +59,8 @@ impl MetadataService {
         serde_json::json!({ "action": taking.ec2_word(), "time": at.iso_text() }).to_string()
     }
 
-    /// Like [`Self::interruption_json`], with the time until which a program may save its work: what is saved
-    /// by then is kept.
+    /// JSON of an interruption notice like [`Self::interruption_json`], with the time until which a program may save
+    /// its work: work that is saved by then is kept.
     #[must_use]
     pub fn notice_to_save(interruption: InterruptionNotice, save_by: UnixTime) -> String {
         let InterruptionNotice { taking, at } = interruption;

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 
 use crate::UnixTime;
 
-/// The longest life of a token, in seconds: six hours.
+/// The longest validity of a token, in seconds: six hours.
 pub(crate) const LONGEST: u64 = 21_600;
 
 /// Secret key of one VM that authenticates its tokens; tokens of other VMs are invalid.

@@ -32,7 +32,8 @@ impl TreeNode {
         }
     }
 
-    /// Listing of a directory, one name a line, directories with a slash; or the text of a value.
+    /// Lines of a directory's listing, one name a line, with a slash after names of directories; or the text of a
+    /// value.
     pub(crate) fn listing_lines(&self) -> Vec<String> {
         match self {
             Self::Value(text) => vec![text.clone()],

@@ -1,16 +1,16 @@
-//! Whether a task's answer is right, for whoever has not seen it computed: the coordinator, or the reader of
-//! a log.
+//! Checks whether a task's answer is right, for a reader who has not seen the computation: the coordinator, or the
+//! reader of a log.
 //!
-//! Nothing that the answer says of itself counts: neither its verdict nor the references that it holds. The
-//! figures of NAS kernels and ED are compared with the published ones here. The digest of an answer begins with a
-//! nonce that the task was given with its start, and takes in what every repetition, pass or phase computed, so that
-//! an answer is no other task's, and of no other amount of work than it says: `vector` sums up all of its
-//! memory, `parallel` the last results of its ranks, both known in closed form; NAS kernels and ED fold the bits
-//! of their figures into it after each repetition of the published input, which is every second one.
+//! The answer's own claims don't count: neither its verdict nor the references that it holds. The figures of NAS
+//! kernels and ED are compared with the published ones here. The digest of an answer begins with a nonce that the task
+//! got at its start, and includes what every repetition, pass or phase computed. So an answer can't be taken from
+//! another task or claim another amount of work: `vector` sums up all of its memory, `parallel` the last results of its
+//! ranks, both known in closed form; NAS kernels and ED fold the bits of their figures into the digest after each
+//! repetition of the published input, which is every second repetition.
 //!
-//! All of this is reckoned here without doing the work, and so it could be by a liar who reads this file: a
-//! right answer shows that nothing went wrong, not that nobody lied. That the work took its time is for the clock of
-//! the coordinator to say.
+//! All of this is computed here without doing the work, and a liar who reads this file could do the same: a right
+//! answer shows that nothing went wrong, not that nobody lied. Whether the work took its time is checked by the
+//! coordinator's clock.
 
 use std::ffi::OsString;
 
@@ -165,8 +165,8 @@ fn can_be_checked(program: &TaskComputation) -> Result<(), &'static str> {
     }
 }
 
-/// Judges an answer. One in a wrong format counts as wrong if the right format could have been
-/// checked: otherwise a worker could choose not to be checked.
+/// Judges an answer. An answer in a wrong format counts as wrong if the right format could have been checked: otherwise
+/// a worker could choose not to be checked.
 fn judge_answer(program: &TaskComputation, nonce: u64, answer: &str) -> Verdict {
     let checked = can_be_checked(program);
     let other = |what: &'static str| match checked {
@@ -257,7 +257,7 @@ mod tests {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// What a program leaves that has really run.
+    /// Runs the program of this command line with this nonce, and returns its result.
     fn answer(line: &str, nonce: u64) -> TaskResult {
         let given = format!("{line} --nonce {nonce}");
         let Ok(CommandRequest::Job(job)) = parse(words(&given).into_iter().map(OsString::from))

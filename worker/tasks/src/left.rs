@@ -1,4 +1,5 @@
-//! Safe access to files that a task may have replaced by anything, as its directory is its own.
+//! Safe access to files in a task's own directory, which the task may have replaced by something else, such as a link
+//! or a pipe.
 
 use std::{
     fs::{File, OpenOptions},

@@ -7,13 +7,13 @@
 //! * [`progress`]: the page through which a running task says how far it is;
 //! * [`result`](mod@result): the file a finished task leaves behind.
 //!
-//! An experiment says by a [`BagProgram`] which of them the tasks of its bag are. A task may be a program of the
-//! user's own, too: a [`OwnProgram`](own::OwnProgram).
+//! An experiment chooses with a [`BagProgram`] which of these programs the tasks of its bag run. A task may also run a
+//! user's own program: an [`OwnProgram`](own::OwnProgram).
 //!
-//! [`limits`] has how much of anything a task may bring along and leave.
+//! [`limits`] says how much data a task may bring along and leave behind.
 //!
-//! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
-//! time, `nas`, `ed`, `vector` and `parallel` compute. By the programs of `probe` a host is proved.
+//! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU time, `nas`, `ed`, `vector`
+//! and `parallel` compute. The programs of `probe` test a host.
 
 pub mod answer;
 pub mod cli;

@@ -1,5 +1,5 @@
-//! Limits on what a task brings along and leaves behind. Workers, coordinators and experiment files all go by these,
-//! so that nothing that one of them lets pass is too much for the next.
+//! Limits on the data that a task brings along and leaves behind. Workers, coordinators and experiment files all use
+//! these limits, so that none of them accepts more than the others can handle.
 
 use dormouse_units::{Bytes, one_line};
 
@@ -77,7 +77,7 @@ impl ProgramWords<'_> {
     ///
     /// # Errors
     ///
-    /// The limit that it exceeds.
+    /// The limit that the program exceeds.
     pub fn check(self) -> Result<(), String> {
         let bytes = |words: &[String]| words.iter().map(String::len).sum::<usize>();
         let words = bytes(self.argv) + bytes(self.verify) + bytes(self.outputs);

@@ -7,8 +7,8 @@ use crate::progress::{Progress, ProgressWriter, State};
 
 /// Multiple of the usual time of the same work up to which a step of the clock is trusted.
 const BELIEVED_FACTOR: f64 = 50.0;
-/// Time beyond that multiple up to which a step of the clock is trusted; it covers page faults and the first units of a
-/// new phase.
+/// Extra time, in addition to `BELIEVED_FACTOR` times the usual time, up to which a step of the clock is trusted;
+/// covers page faults and the first units of a new phase.
 const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 
 /// The amount of work after which a task ends.
@@ -34,10 +34,9 @@ pub(crate) struct RunGoal {
 
 /// Counts units of work and the CPU time they take, and publishes both.
 ///
-/// A unit is a small piece of work, at most about a millisecond; what it is exactly is each
-/// program's business. The CPU time is the sum of the clock's steps between units, so it
-/// survives a restore in another process, whose clock starts again: a step backwards, or one
-/// that is far too large for the work done, is replaced by what such work took on average.
+/// A unit is a small piece of work, at most about a millisecond; each program defines its own units. The CPU time is
+/// the sum of the clock's steps between units, so it survives a restore in another process, whose clock starts again: a
+/// step backwards, or a step that is far too large for the work done, is replaced by the average time of such work.
 pub(crate) struct WorkMeter {
     clock: Box<dyn FnMut() -> Duration>,
     last: Duration,

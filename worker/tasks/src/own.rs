@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::Verdict;
 
-/// A program of the user's own, with all that it needs on whichever worker it runs. It works in a directory of its own,
-/// which holds its inputs when it begins, and is part of its checkpoints.
+/// A user's own program, with all that it needs to run on any worker. The program works in a directory of its own,
+/// which holds its inputs at the beginning and is part of its checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct OwnProgram {

@@ -152,7 +152,7 @@ pub(crate) struct FinishedTeam {
     pub(crate) meter: WorkMeter,
 }
 
-/// The processes of a job, held by their parent. Dropping it kills those that still run.
+/// The processes of a job, held by their parent. Dropping the team kills the processes that still run.
 pub(crate) struct RankTeam {
     region: SharedRegion,
     plan: TeamPlan,

@@ -4,10 +4,9 @@
 //! dormouse-task probe threads|tcp|clock|files FILE
 //! ```
 //!
-//! A probe beats on the progress page at FILE as long as its habit works: each of its threads
-//! advances, data that goes into a connection, file or terminal comes out again, or the clock does
-//! not go back. The units on the page are a number that the habit yields: for the clock, its time in
-//! nanoseconds.
+//! A probe publishes heartbeats on the progress page at FILE as long as its habit works: each of its threads advances,
+//! data that goes into a connection, file or terminal comes out again, or the clock does not go back. The units on the
+//! page are a number that the habit yields: for the clock, its time in nanoseconds.
 
 use std::{
     ffi::OsString,
@@ -59,12 +58,12 @@ pub(crate) enum ProbeError {
 /// One step of a probe's work, called again and again; it returns the number to publish as a heartbeat.
 type Beat = Box<dyn FnMut() -> io::Result<u64>>;
 
-/// A habit of programs.
+/// A habit of programs that checkpoints may break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgramHabit {
     /// Several threads that must all advance.
     Threads,
-    /// A TCP connection, of which the probe has both ends.
+    /// A TCP connection with both ends in the probe.
     Tcp,
     /// A clock that is read again and again.
     Clock,

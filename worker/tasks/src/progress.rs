@@ -1,4 +1,4 @@
-//! The progress page: how a running task says how far it is.
+//! The progress page: a file in which a running task publishes its progress.
 //!
 //! One file of exactly [`PAGE_BYTES`] bytes, mapped shared by the task and read by the agent.
 //! There is no pipe or socket to lose and no file that grows, so the task can be dumped and
@@ -24,14 +24,13 @@
 //! | 4080 | own clock: what the task's clock showed when it was last stopped, nanoseconds |
 //! | 4088 | foreign: what of its thread's CPU time is not its own, nanoseconds, signed |
 //!
-//! Three words are not the task's. Who makes the file before the task starts may set the hold
-//! ([`create_held`]), and clears it ([`let_go`]) once all is ready for the work, such as the quota
-//! it is to run under. Who stops the task to have others run code in its thread, as CRIU does,
-//! says how much of the thread's CPU time was theirs ([`set_clock`]) before it runs on: the task's
-//! clock is its thread's less that. A restored task is another thread, whose clock begins
-//! anew, so that the foreign part may be negative. The rest of the page is zero. Each word is written at once and only ever grows, except that
-//! a restore goes back to the counts of the checkpoint. A reader may see one word of a unit
-//! and another of the unit before.
+//! Three words are written from outside the task. The creator of the file may set the hold before the task starts
+//! ([`create_held`]), and clears it ([`let_go`]) once all is ready for the work, such as the task's quota. A process
+//! that stops the task and has other code run in the task's thread, as CRIU does, records how much of the thread's CPU
+//! time that code used ([`set_clock`]) before the task continues: the task's clock is its thread's clock less that
+//! time. A restored task is another thread, whose clock starts again, so the foreign part may be negative. The rest of
+//! the page is zero. Each word is written at once and only ever grows, except that a restore goes back to the counts of
+//! the checkpoint. A reader may see one word of a unit and another of the unit before.
 
 mod error;
 mod layout;

@@ -14,27 +14,25 @@ const SIZES: [(&str, f64); 8] = [
     ("B", 1.0),
 ];
 
-/// Units of time, in seconds. A unit that is the end of another comes after it.
+/// Units of time, in seconds. A unit whose name ends another unit's name, as `s` ends `ms`, comes after that one.
 const TIMES: [(&str, f64); 6] =
     [("ms", 1e-3), ("us", 1e-6), ("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 
-/// Parses a size such as `"10.06MB"`, `"160 MiB"` or `"4096"` to bytes; `None` unless it is a
-/// positive size.
+/// Parses a size such as `"10.06MB"`, `"160 MiB"` or `"4096"` to bytes; `None` unless the text is a positive size.
 pub(crate) fn parse_bytes(text: &str) -> Option<usize> {
     let value = parse_scaled(text, &SIZES, Some(1.0))?.round();
     // 2^53: above it a float is no exact count of bytes, and no machine has that much.
     (1.0..=9_007_199_254_740_992.0).contains(&value).then_some(value as usize)
 }
 
-/// Parses a duration such as `"0.39s"`, `"250ms"` or `"2m"`; `None` unless it is positive and has a
-/// unit.
+/// Parses a duration such as `"0.39s"`, `"250ms"` or `"2m"`; `None` unless the duration is positive and has a unit.
 pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let seconds = parse_scaled(text, &TIMES, None)?;
     Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero())
 }
 
-/// Parses a fraction such as `"0.7"`, `".7"` or `"1"` to parts per million; `None` unless it is
-/// above 0 (rounded) and at most 1.
+/// Parses a fraction such as `"0.7"`, `".7"` or `"1"` to parts per million; `None` unless the fraction is above 0
+/// (rounded) and at most 1.
 pub(crate) fn parse_part(text: &str) -> Option<u32> {
     let ppm = (parse_scaled(text, &[], Some(1.0))? * 1e6).round();
     (1.0..=1e6).contains(&ppm).then_some(ppm as u32)

@@ -139,7 +139,7 @@ impl TaskResult {
     ///
     /// # Errors
     ///
-    /// [`ResultError::Io`] when there is none, [`ResultError::Malformed`] when it is not one.
+    /// [`ResultError::Io`] when the file can't be read, [`ResultError::Malformed`] when the file is no valid result.
     pub fn read(path: &Path) -> Result<Self, ResultError> {
         let text = left::read(path, RESULT_BYTES as u64).map_err(|source| ResultError::Io {
             path: path.to_path_buf(),

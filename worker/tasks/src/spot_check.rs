@@ -155,8 +155,8 @@ fn with_segment(arguments: &[String], segment: TrailSegment) -> Vec<String> {
     arguments.iter().cloned().chain(segment).collect()
 }
 
-/// Chooses the point of a trail that ends the segment to repeat; `None`: it has no point. For
-/// kernels with segments of one repetition, those with a drawn input are preferred.
+/// Chooses the point of a trail that ends the segment to repeat; `None`: the trail has no point. For kernels with
+/// segments of one repetition, segments with a drawn input are preferred.
 fn draw_point(trail: &WorkTrail, is_kernel: bool, drawn: u64) -> Option<usize> {
     let points = trail.points.len() as u64;
     let is_single = is_kernel && trail.every == 1 && points > 1;
@@ -265,7 +265,7 @@ mod tests {
         line.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// What a program leaves that has really run.
+    /// Runs a program with this amount of work, and returns its result.
     fn run(arguments: &[String], amount: &str) -> TaskResult {
         let given = arguments.iter().cloned().chain(words(&format!("{amount} --nonce {NONCE}")));
         let Ok(CommandRequest::Job(job)) = parse(given.map(OsString::from)) else {

@@ -1,6 +1,6 @@
-//! Supervisor of a user's own program: the parent process, which beats on the progress page, reaps
-//! orphans, and records how the program ended once all its processes are gone. The program that
-//! checks an answer has a supervisor of its own.
+//! Supervisor of a user's own program: the parent process, which publishes heartbeats on the progress page, reaps
+//! orphans, and records how the program ended once all its processes are gone. The program that checks an answer has a
+//! supervisor of its own.
 //!
 //! ```text
 //! dormouse-task own --order FILE --progress FILE --result FILE
@@ -33,7 +33,7 @@ pub const WORK: &str = "work";
 const LONGEST: u64 = 4 << 20;
 /// Greatest size of a written result, in bytes.
 const RESULT_BYTES: usize = 1024;
-/// Time between two beats of a supervisor.
+/// Time between two heartbeats of a supervisor.
 const BEAT: Duration = Duration::from_millis(50);
 
 /// Order to a supervisor: the program to run.
@@ -220,7 +220,7 @@ fn clear_path(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// The progress page on which a supervisor beats.
+/// The progress page on which a supervisor publishes heartbeats.
 struct SupervisorBeats {
     page: ProgressWriter,
     count: u64,
@@ -268,9 +268,9 @@ impl SupervisorBeats {
         }
     }
 
-    /// Kills and reaps all remaining processes of the program, so that nothing writes any more
-    /// where it wrote. Only the first process of a PID namespace may do so: its kill(2) reaches all
-    /// others there, and no more.
+    /// Kills and reaps all remaining processes of the program, so that no process still writes to the program's files.
+    /// Only the first process of a PID namespace may do so: its kill(2) reaches all other processes of the namespace,
+    /// and no more.
     fn end_others(&mut self) -> io::Result<()> {
         if std::process::id() != 1 {
             return Ok(());
@@ -291,7 +291,7 @@ impl SupervisorBeats {
         }
     }
 
-    /// Sleeps until a child ends or the next beat is due.
+    /// Sleeps until a child ends or the next heartbeat is due.
     fn sleep_until_beat(&self) {
         let nanoseconds = BEAT.subsec_nanos().into();
         let span = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
@@ -304,8 +304,8 @@ impl SupervisorBeats {
     }
 }
 
-/// Path of a program: a name without a slash is searched on the `PATH` in `env`, others are
-/// relative to its working directory.
+/// Path of a program: a name without a slash is searched on the `PATH` in `env`, any other name is relative to the
+/// program's working directory.
 fn find_program(program: &str, env: &BTreeMap<String, String>) -> PathBuf {
     let path = env.get("PATH").filter(|_| !program.contains('/'));
     let places = path.map(OsString::from).unwrap_or_default();

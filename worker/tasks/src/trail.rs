@@ -1,9 +1,9 @@
 //! Trail of a task: a number that depends on all values computed so far, recorded at points of the
 //! work.
 //!
-//! It has no known closed form, so whoever has it at two points has done the passes between them,
-//! or equally much work. The state at each point is known in closed form, so a check repeats only
-//! one segment, from one point to the next.
+//! The number has no known closed form, so a task that has the numbers of two points has done the passes between them,
+//! or equally much work. The state at each point is known in closed form, so a check repeats only one segment, from one
+//! point to the next.
 
 use serde::{Deserialize, Serialize};
 

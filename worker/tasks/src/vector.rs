@@ -7,8 +7,8 @@
 //! applied to a start that is linear in the index. The check at the end compares all of the
 //! memory with it, so one bit that a migration lost anywhere is found.
 //!
-//! So a right end can be had without the work. A number of which no closed form is known goes through every x of every
-//! pass: the task's trail ([`trail`](crate::trail)).
+//! So the right final values can be computed without the work. The task's trail ([`trail`](crate::trail)) can't: no
+//! closed form is known for it, and it includes every x of every pass.
 
 use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
@@ -189,7 +189,7 @@ struct LinearMap {
 }
 
 impl LinearMap {
-    /// The same map with its origin moved to `index`.
+    /// The map with its origin moved to `index`: its value at 0 is that of the old map at `index`.
     fn from(self, index: usize) -> Self {
         Self { offset: self.offset.wrapping_add(self.slope.wrapping_mul(index as u64)), ..self }
     }
@@ -233,7 +233,7 @@ impl LinearMap {
 struct PassMatrix([[u64; 2]; 2]);
 
 impl PassMatrix {
-    /// One pass: y + a·x, then x + b·(y + a·x).
+    /// The effect of one pass: y becomes y + a·x, then x becomes x + b·y with the new y.
     const PASS: Self = Self([[A.wrapping_mul(B).wrapping_add(1), B], [A, 1]]);
 
     fn times(self, other: Self) -> Self {

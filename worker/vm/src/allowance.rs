@@ -1,5 +1,5 @@
-//! What its credits allow a burstable VM: full speed while there are some, the baseline after that
-//! until a whole one is earned.
+//! Speed that CPU credits allow a burstable VM: full speed while it has credits, the baseline after that until a whole
+//! credit is earned.
 
 use dormouse_units::{Credits, Ppm, Span};
 
@@ -9,7 +9,7 @@ use crate::{CreditBucket, CreditSpec};
 #[derive(Clone, Debug)]
 pub struct CreditAllowance {
     bucket: CreditBucket,
-    /// True if the credits have run out: everything runs at the baseline until a whole credit is earned.
+    /// True if the credits have run out: every process runs at the baseline until a whole credit is earned.
     throttled: bool,
 }
 

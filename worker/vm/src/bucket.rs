@@ -58,7 +58,8 @@ impl CreditBucket {
         self.settle_balance(us * self.earned_per_us(), us * Self::spent_per_us(used));
     }
 
-    /// Spends the credits of `span` at this use, whose earnings are in the bucket already.
+    /// Spends the credits for a use of `used` vCPUs (in ppm of one vCPU) during `span`, whose earned credits are in the
+    /// bucket already.
     pub fn spend_late(&mut self, span: Span, used: u64) {
         self.settle_balance(0, u128::from(span.as_micros()) * Self::spent_per_us(used));
     }
@@ -133,7 +134,7 @@ mod tests {
     }
 
     proptest! {
-        /// However time is cut, the same comes out: nothing is lost to rounding.
+        /// Passing time in pieces or at once gives the same credits: nothing is lost to rounding.
         #[test]
         fn cutting_time_changes_nothing(cuts in prop::collection::vec(1_u64..5_000_000, 1..40), used in 0_u64..600_000) {
             let (mut whole, mut parts) = (t3_large(10), t3_large(10));

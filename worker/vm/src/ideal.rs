@@ -1,9 +1,9 @@
-//! What processors that are just as fast as they should be make of parallel jobs: how far every
-//! process is at any moment, and when a job is through.
+//! A model of parallel jobs on processors of exactly the promised speed: how far every process is at any moment, and
+//! when a job ends.
 //!
-//! A processor runs its foreground process whenever that wants to compute and its background
-//! process at all other times, at full speed and without any cost of changing over. What a process
-//! wants is known: its share of every phase, after which it waits for the others.
+//! A processor runs its foreground process whenever that process wants to compute and its background process at all
+//! other times, at full speed and without any cost of switching. How much a process computes is known: its share of
+//! every phase, after which it waits for the job's other processes.
 
 mod credits;
 
@@ -51,11 +51,11 @@ struct JobRun {
     stands: bool,
     /// Time until which the job is stopped for a checkpoint, keeping its processors.
     held: Option<u64>,
-    /// Parts of the work, in ppm, at which the job stops for a checkpoint, the last one first; and for how long each
-    /// time.
+    /// Parts of the work, in ppm, at which the job stops for a checkpoint, the last one first; each stop takes `hold`.
     points: Vec<u32>,
     hold: u64,
-    /// Part of the work that the checkpoint under way holds, and that of the last kept one.
+    /// Parts of the work, in ppm, that the checkpoint under way holds (`taking`) and that the last kept checkpoint
+    /// holds (`kept`); `None`: there is no such checkpoint.
     taking: Option<u32>,
     kept: Option<u32>,
     /// Number of phases begun so far.
@@ -139,7 +139,7 @@ impl JobRun {
         u64::try_from(left).ok()
     }
 
-    /// Makes the job stand still from now on, for a checkpoint of the work done.
+    /// Stops the job for a checkpoint of the work done, for `span` from `now` on, in nanoseconds.
     fn hold_job(&mut self, now: u64, span: u64, done_ppm: u32) {
         if self.ended.is_none() {
             let from = self.held.unwrap_or(now);
@@ -147,7 +147,7 @@ impl JobRun {
         }
     }
 
-    /// Begins and ends the standstills for checkpoints that are due.
+    /// Begins and ends the job's stops for checkpoints that are due.
     fn turn_hold(&mut self, now: u64) {
         if self.held.is_some_and(|until| until <= now) {
             self.held = None;
@@ -236,7 +236,7 @@ impl<K> Default for IdealMachine<K> {
 /// A change to a job of key `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineChange<K> {
-    /// The machine is created, with the credits of a new one.
+    /// The machine is created, with the credits of a new machine.
     Made,
     /// The job begins on the processors `on`, one for each process.
     Start {
@@ -370,7 +370,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
     }
 
-    /// Returns the part of a job's work that is done, in ppm; `None`: it isn't there or is finished.
+    /// Returns the part of a job's work that is done, in ppm; `None`: the job isn't on the machine or is finished.
     #[must_use]
     pub fn part_done(&self, key: K) -> Option<u32> {
         self.jobs.get(&key).filter(|start| start.ended.is_none()).map(JobRun::part_done)
@@ -388,7 +388,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
     }
 
-    /// Returns the machine time until which a job is stopped for its checkpoint; `None`: it isn't.
+    /// Returns the machine time until which a job is stopped for its checkpoint; `None`: the job isn't stopped.
     #[must_use]
     pub fn held_until(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
@@ -421,8 +421,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
 
     /// Advances the time until a job is finished, if nothing else changes until then.
     ///
-    /// It never is if a foreground job keeps its processor busy for good, or it is stopped: `limit`, counted from
-    /// the machine's creation, ends the wait.
+    /// The job never finishes if a foreground job keeps its processor busy for good, or if the job is stopped: `limit`,
+    /// counted from the machine's creation, ends the wait.
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         while self.now < limit && self.jobs.get(&key).is_some_and(|start| start.ended.is_none()) {

@@ -1,11 +1,10 @@
-//! What a task was promised and what it got, and what follows from the difference: it runs, runs
-//! a little faster, or stands still. Pure.
+//! Account of the CPU time that a task was promised and received, and what follows from the difference: the task runs,
+//! runs a little faster, or is stopped. Without clock or IO.
 //!
-//! All amounts are CPU time of the host in nanoseconds. What is *promised* is what the task should
-//! have done by now at the speed of its VM ([`crate::Model`]); *worked* is what it has done, as it
-//! says itself. The difference is kept small and above zero: the kernel gives out a quota in
-//! slices, so that a task that is to end at its time must be a slice or two ahead, and then stands
-//! still for what it is early.
+//! All amounts are CPU time of the host in nanoseconds. What is *promised* is what the task should have done by now at
+//! the speed of its VM ([`crate::Model`]); *worked* is what the task has done, by its own report. The difference is
+//! kept small and above zero: the kernel hands out a quota in slices, so a task that is to end on time must be a slice
+//! or two ahead, and then waits for the time that it is early.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ const AHEAD: i64 = 2;
 const TOO_FAR: i64 = 2;
 /// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
-/// Largest factor by which a quota is raised for catching up, in ppm: the rest of the host is promised to others.
+/// Largest factor by which a quota is raised for catching up, in ppm: the rest of the host is promised to other tasks.
 const MAX_QUOTA_PPM: u64 = 1_500_000;
 /// Step of quota factors, in ppm: every change of a quota hands out one extra slice.
 const STEP: u64 = 50_000;
@@ -67,8 +66,8 @@ impl TaskLedger {
         Self { whole, came_with: 0, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
     }
 
-    /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that is
-    /// more than it is promised, it is stopped until the promise catches up, and doesn't count as ahead.
+    /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that part is
+    /// more than the task is promised, the task is stopped until the promise catches up, and doesn't count as ahead.
     pub fn come_with(&mut self, done: Ppm) -> u64 {
         self.came_with = self.part_of_work(done);
         self.came_with
@@ -105,8 +104,8 @@ impl TaskLedger {
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
-    /// Decides what a task does that should stop for a checkpoint now: it stops unless it is behind its promise, and
-    /// then for the time by which it is too far ahead.
+    /// Decides what a task does that should stop for a checkpoint now: a task behind its promise is paced as usual; any
+    /// other task is stopped until it is no longer too far ahead of its promise.
     pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
             return self.set_pace(promised, worked, quota);
@@ -214,8 +213,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the kernel makes of a quota, as long as it is not less than it is for long, a
-        /// task ends within a few slices of its time: late by nothing, early by four.
+        /// However the kernel hands out a quota, as long as it doesn't stay below the quota for long, a task ends
+        /// within a few slices of its time: never late, at most four slices early.
         #[test]
         fn a_paced_task_keeps_to_its_promise(
             ppm in 20_000_u32..500_000,

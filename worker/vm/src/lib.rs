@@ -1,9 +1,9 @@
 //! One emulated VM as a pure state machine: which task sits on which vCPUs, how
 //! fast each may run now, and what that does to the CPU credits.
 //!
-//! [`VmModel`] is the VM itself in virtual time, and beside a real VM what that is held to.
-//! [`TaskLedger`] is the difference. [`life`] is how attempts begin, stop and end there. Parallel jobs
-//! have a model that is finer: [`ideal`] follows the phases of their processes.
+//! [`VmModel`] is the VM itself in virtual time; beside a real VM it is the reference that the VM is compared with.
+//! [`TaskLedger`] accounts for the difference. [`life`] handles how attempts begin, stop and end on a VM. Parallel jobs
+//! have a finer model: [`ideal`] follows the phases of their processes.
 
 mod allowance;
 mod bucket;

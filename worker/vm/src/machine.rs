@@ -1,4 +1,4 @@
-//! A VM as a whole: what it is, whether it is frozen, and what its credits allow.
+//! A VM as a whole: its size, whether it is frozen, and the speed that its credits allow.
 
 use dormouse_units::{Bytes, Credits, Mode, Ppm, Span};
 

@@ -1,10 +1,10 @@
 //! The modelled backend of a VM: tasks progress exactly at the speeds they should.
 //!
-//! In virtual time it is the VM. Beside a real VM it is what that is held to: what each task
-//! should have done by now, and when it should end.
+//! In virtual time the model is the VM. Beside a real VM the model is the reference: what each task should have done by
+//! now, and when it should end.
 //!
-//! Rates are constant between what happens and are made anew only for the tasks that it touches.
-//! Amounts are whole numbers that nothing rounds, so that passing time in pieces changes nothing.
+//! Rates are constant between events and are computed again only for the tasks that an event affects. Amounts are whole
+//! numbers without rounding, so passing time in pieces changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -124,7 +124,7 @@ impl VmModel {
         self.now
     }
 
-    /// Returns the VM's machine.
+    /// Returns the state of the VM's machine: whether it is frozen, and its credits.
     #[must_use]
     pub const fn machine(&self) -> &MachineState {
         &self.machine
@@ -180,7 +180,7 @@ impl VmModel {
         (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
-    /// Returns the time at which something happens by itself next.
+    /// Returns the time of the next event without a further change to the model; `None`: there is none.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Time> {
         self.settle_touched();
@@ -247,7 +247,7 @@ impl VmModel {
         Ok(())
     }
 
-    /// Stops a task; returns the part of its work that is done, or `None` if it isn't there.
+    /// Stops a task; returns the part of its work that is done, or `None` if the task isn't on the VM.
     pub fn stop_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         self.pass_until(now);
         let slot = self.slot_of(task, attempt)?;
@@ -280,13 +280,13 @@ impl VmModel {
         self.change_task(now, task, attempt, SeatedTask::go_on);
     }
 
-    /// Sets a task's mode; returns whether it is there.
+    /// Sets a task's CPU mode; returns whether the task is on the VM.
     pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) -> bool {
         self.change_task(now, task, attempt, |running| running.mode = mode)
     }
 
-    /// Credits a task with a start that much earlier: it is promised the work of that time, and its credits are
-    /// spent.
+    /// Credits a task with a start that is `span` earlier: the task is promised the work of that time, and its CPU
+    /// credits are spent.
     pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
         if self.machine.is_frozen() {
             return;
@@ -306,15 +306,15 @@ impl VmModel {
         self.change_task(self.now, task, attempt, |running| running.set_done(done));
     }
 
-    /// Adds work to a task beyond what was announced, as time at full speed.
+    /// Adds work, as time at full speed, to a task beyond its announced run time.
     pub fn extend(&mut self, now: Time, task: TaskId, attempt: Attempt, more: Span) {
         self.pass_until(now);
         self.untell_end(task, attempt);
         self.change_task(now, task, attempt, |running| running.extend(more));
     }
 
-    /// Promotes a background task to the foreground of its vCPUs; false if it isn't there or the foreground isn't
-    /// free.
+    /// Promotes a background task to the foreground of its vCPUs; false if the task isn't on the VM or the foreground
+    /// isn't free.
     pub fn promote_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
         let on = self.find_task(task, attempt).map(|r| r.on.clone()).unwrap_or_default();
         self.reseat_task(now, task, attempt, on, Span::ZERO)
@@ -349,8 +349,8 @@ impl VmModel {
         self.set_supply_since(now, now, cpu, share);
     }
 
-    /// Sets the share of a real processor that a vCPU has had since an earlier time: tasks on it are brought to where
-    /// they would be.
+    /// Sets the share of a real processor that a vCPU has had since an earlier time: the progress of the tasks on it is
+    /// corrected.
     pub fn set_supply_since(&mut self, now: Time, since: Time, cpu: u32, share: Ppm) {
         self.pass_until(now);
         self.settle_touched();
@@ -375,7 +375,7 @@ impl VmModel {
         self.changed = true;
     }
 
-    /// Passes time up to `now`. [`Self::step_until`] returns what happened meanwhile.
+    /// Passes time up to `now`. [`Self::step_until`] returns the events that happened meanwhile.
     pub fn pass_until(&mut self, now: Time) {
         if now <= self.now {
             return;
@@ -434,8 +434,8 @@ impl VmModel {
         }
     }
 
-    /// Returns whether something may happen at this very instant. Tasks whose rate just changed don't count: what
-    /// wasn't due isn't due at once.
+    /// Returns whether an event may happen at this very instant. Tasks whose rate just changed don't count: an event
+    /// that wasn't due before isn't due at once.
     #[must_use]
     pub fn may_be_due(&self) -> bool {
         let has_plan = |slot: &u32| {
@@ -471,7 +471,7 @@ impl VmModel {
         }
     }
 
-    /// Passes time up to `now`, before which nothing is due. Everything must be settled.
+    /// Passes time up to `now`, before which no event is due. All rates and plans must be up to date.
     fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
         self.now = now;
@@ -489,7 +489,7 @@ impl VmModel {
         self.touch_all();
     }
 
-    /// Changes a task by `change`; returns whether it is there.
+    /// Changes a task by `change`; returns whether the task is on the VM.
     fn change_task(
         &mut self,
         now: Time,

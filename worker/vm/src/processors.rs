@@ -1,4 +1,4 @@
-//! The vCPUs of a VM: who has which of their two slots.
+//! The vCPUs of a VM: which task has which of their two slots.
 
 use dormouse_units::{Cpus, Ppm, Tier, find_repeated};
 
@@ -58,9 +58,9 @@ impl ModelProcessors {
         &self.all[cpu as usize]
     }
 
-    /// Puts a task into the seats of this tier on these vCPUs, which must be free or its own: `seat(n)` on the n-th,
-    /// or empties them if that is `None`. `beside` is called with the model slots of tasks in the other tier if this
-    /// seat was or is used.
+    /// Puts a task into the seats of this tier on these vCPUs, which must be free or the task's own: the n-th seat gets
+    /// `seat(n)`, or is emptied if that is `None`. `beside` is called with the model slots of tasks in the other tier
+    /// if this seat was or is used.
     pub(crate) fn put_task(
         &mut self,
         on: &[u32],
@@ -140,12 +140,12 @@ impl ModelProcessors {
         find_repeated(on, self.all.len()).map_or(Ok(()), |cpu| Err(SeatError::Taken(cpu)))
     }
 
-    /// Returns the seats that a new task gets in place of those it names: `None` if these are free. For a task of one
-    /// process whose seat isn't free it is the first free one, as another task may be about to leave.
+    /// Returns the seats that a new task gets instead of the seats that it names; `None`: the named seats are free. A
+    /// task of one process whose seat isn't free gets the first free seat, as another task may be about to leave.
     ///
     /// # Errors
     ///
-    /// They aren't free, or no seat is.
+    /// The named seats of a task of several processes aren't free, or no seat is free at all.
     pub(crate) fn instead_of(&self, on: &[u32], tier: Tier) -> Result<Option<Cpus>, SeatError> {
         match self.check_free(on, tier, None) {
             Ok(()) if !on.is_empty() => Ok(None),

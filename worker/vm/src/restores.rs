@@ -1,4 +1,4 @@
-//! The bound on the checkpoints that a worker goes back by, where those that it is given are damaged.
+//! Limit on how many checkpoints a worker goes back when checkpoints are damaged.
 
 /// Number of older checkpoints that a worker tries if the checkpoint that it was to restore is damaged. A run remembers
 /// the numbers of this many checkpoints beyond the stored ones.

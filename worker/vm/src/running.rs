@@ -1,4 +1,4 @@
-//! One task on a modelled VM: how far it is, and when something happens to it next.
+//! One task on a modelled VM: its progress, and the time of its next event.
 
 use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 
@@ -31,9 +31,9 @@ pub(crate) struct SeatedTask {
     passed: usize,
     cost: Span,
     when: CheckpointHold,
-    /// Rest of a standstill, counted from `since`.
+    /// Rest of the time for which the task is stopped, counted from `since`; `None`: the task isn't stopped.
     stands: Option<Span>,
-    /// True if the standstill is for a checkpoint, which uses the vCPUs in the task's place.
+    /// True if the task is stopped for a checkpoint, which uses the vCPUs in the task's place.
     dumped: bool,
     /// Part of the task's work for which a checkpoint was requested while the task ran; `None`: none was.
     asked: Option<Ppm>,
@@ -137,7 +137,7 @@ impl SeatedTask {
         self.left.saturating_sub(fine_work(span, self.rate))
     }
 
-    /// Returns the time for which the task still stands still, seen from this time; `None`: it does not stand still.
+    /// Returns the time for which the task is still stopped, seen from `now`; `None`: the task isn't stopped.
     fn stands_until(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
@@ -196,7 +196,7 @@ impl SeatedTask {
         }
     }
 
-    /// Makes the task stand still for a checkpoint from now on, unless it already does; false if it has finished.
+    /// Stops the task for a checkpoint from now on, unless the task is stopped already; false if the task has finished.
     pub(crate) fn checkpoint_now(&mut self) -> bool {
         // One that has done all its work ends at this very instant.
         let is_going_on = self.ended.is_none() && self.left > 0;
@@ -207,7 +207,7 @@ impl SeatedTask {
         is_going_on
     }
 
-    /// Makes the task stand still for `span` more; `for_checkpoint` says whether a checkpoint is the cause.
+    /// Stops the task for `span` more; `for_checkpoint` says whether a checkpoint is the cause.
     pub(crate) fn stand_still(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
@@ -223,7 +223,7 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// Ends the task's standstill.
+    /// Lets the stopped task run again.
     pub(crate) fn go_on(&mut self) {
         (self.stands, self.dumped, self.asked) = (None, false, None);
         self.planned = false;

@@ -10,7 +10,8 @@
 /// The whole of a processor or a phase, in parts per million.
 pub const PPM: u32 = 1_000_000;
 
-/// Shares of a phase that a job's ranks compute, handed out phase by phase; every process computes the same.
+/// Shares of a phase that a job's ranks compute, handed out phase by phase; every process of the job arrives at the
+/// same shares by itself.
 #[derive(Clone, Debug)]
 pub struct RankShares {
     usage: Vec<u32>,

@@ -1,7 +1,7 @@
-//! How two tasks share a vCPU: the law, and what the paper measured of it as distributions.
+//! Law by which two tasks share a vCPU, with the distributions that the paper measured.
 //!
-//! A task goes on as fast as its slowest process (MEASY, section 3.2, without its time slices).
-//! With ceiling c, what the credits let a process have (one without credits):
+//! A task advances as fast as its slowest process (MEASY, section 3.2, without its time slices). The ceiling c is the
+//! share of a vCPU that credits allow a process (one on a VM without credits):
 //!
 //! - a process alone on its vCPU, in either tier: c;
 //! - a foreground task with a neighbour on any of its vCPUs: c · (1 − loss);

@@ -1,4 +1,4 @@
-//! The crate as whoever uses it has it: long sequences of whatever may be done to a VM.
+//! Tests of the crate's public interface: long sequences of all kinds of changes to a VM.
 
 mod lives;
 mod sequences;

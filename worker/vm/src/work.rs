@@ -1,4 +1,4 @@
-//! What runs on a modelled VM, and what happens to it there.
+//! Tasks of a modelled VM, and the events of their work.
 
 use dormouse_units::{Attempt, Bytes, Cpus, Credits, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 
@@ -35,10 +35,11 @@ pub struct ModelTask {
 /// When a task is stopped for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CheckpointHold {
-    /// As soon as the checkpoint is due, for the checkpoint's cost.
+    /// The task is stopped as soon as the checkpoint is due, for the checkpoint's cost.
     #[default]
     WhenDue,
-    /// When [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the time given in that call.
+    /// The task is stopped when [`VmModel::hold_task`](crate::VmModel::hold_task) is called, for the time given in that
+    /// call.
     WhenTold,
 }
 

@@ -98,8 +98,8 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// `InvalidKeyPair.NotFound`, `InvalidSubnetID.NotFound`, `InvalidGroup.NotFound`, and `VPCIdNotSpecified` where neither a
-    /// subnet is named nor is there a default VPC.
+    /// `InvalidKeyPair.NotFound`, `InvalidSubnetID.NotFound`, `InvalidGroup.NotFound`; `VPCIdNotSpecified` if no subnet
+    /// is named and there is no default VPC.
     pub(crate) fn check_names(&self, scope: &CallScope, spec: &LaunchSpec) -> Result<(), ApiError> {
         if let Some(key) = &spec.key
             && !self.key_pairs.contains_key(&(scope.clone(), key.clone()))

@@ -1,5 +1,5 @@
-//! Networks of an account: records that route nothing. Each region begins with a default VPC that has a subnet in each zone, a way
-//! out and a default security group.
+//! Networks of an account: records that route nothing. Each region begins with a default VPC that has a subnet in each
+//! zone, an internet gateway and a default security group.
 
 mod gateways;
 mod groups;

@@ -126,7 +126,7 @@ impl ApiDesk {
         Ok(())
     }
 
-    /// Removes rules from a group: those that allow the same as the given ones, and those with the given ids.
+    /// Removes rules from a group: the rules that allow the same as the given ones, and the rules with the given ids.
     fn revoke(
         &mut self,
         scope: &CallScope,

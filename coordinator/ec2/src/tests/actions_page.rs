@@ -1,4 +1,5 @@
-//! The page of the book that lists the actions: what is said of each, and which parameters it refuses, as the desk itself says.
+//! Tests of the documentation page that lists the actions: its text on each action, and the parameters that the desk
+//! refuses.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,10 +9,10 @@ use dormouse_ec2_wire::{ApiRequest, ServiceModel, WireValue};
 use crate::calls::is_change;
 use crate::testing::Client;
 
-/// The page, beside this crate.
+/// Path of the documentation page.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/ec2-actions.md");
 
-/// What is said of actions that belong together.
+/// Text of the page on each group of actions that belong together.
 const GROUPS: [(&str, &str, &[&str]); 9] = [
     (
         "Instances",
@@ -167,7 +168,7 @@ action of EC2 is `UnsupportedOperation` with its name. Actions in **bold** chang
 This page is made from the code; a test compares them.
 ";
 
-/// The parameters that an action refuses, whatever else it is given.
+/// The parameters that an action refuses, whatever other parameters a call has.
 fn refused<'a>(api: &mut Client, model: &'a ServiceModel, action: &str) -> Vec<&'a str> {
     let mut out = Vec::new();
     for parameter in model.parameters(action) {

@@ -1,4 +1,4 @@
-//! Networks that are made: VPCs, subnets with their addresses, rules of groups, gateways.
+//! Tests of networks that users make: VPCs, subnets with their addresses, rules of groups, gateways.
 
 use dormouse_ec2_wire::WireValue;
 

@@ -1,4 +1,4 @@
-//! What holds of any sequence of calls.
+//! Properties that hold for any sequence of calls.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn acts() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What a sequence leaves: its log, its bills and the instance of each token.
+/// Result of a sequence of calls: its log, its bills and the instances of each token.
 fn play(acts: &[Act]) -> (Vec<Step>, String, BTreeMap<u8, Vec<String>>) {
     let mut api = Client::new();
     let (mut had, mut requests, mut tokens) = (Vec::new(), Vec::new(), BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Launches as clients send them, with the parameters that say nothing.
+//! Launches recorded from real clients, with the parameters that have no effect.
 
 use std::collections::BTreeMap;
 
@@ -38,10 +38,10 @@ fn terraform_and_skypilot_launch_with_parameters_that_say_nothing() {
     );
 }
 
-/// Ids that stand for the `$KIND.N` of a recording.
+/// Our ids for the placeholders `$KIND.N` of a recording.
 #[derive(Default)]
 struct RecordedIds {
-    /// Those that answers had, by kind, the first first.
+    /// Ids that answers contained, by kind of resource, in the order of their first appearance.
     known: BTreeMap<String, Vec<String>>,
     given: BTreeMap<String, String>,
 }
@@ -87,8 +87,8 @@ impl RecordedIds {
     }
 }
 
-/// Refusals that the recorded server did not have: the default VPC has a way out here, and a one-time spot instance can't be
-/// stopped.
+/// Refusals that the recorded server did not make: the default VPC has an internet gateway here, and a one-time spot
+/// instance can't be stopped.
 const REFUSED: [(&str, &str); 3] = [
     ("AttachInternetGateway", "Resource.AlreadyAssociated"),
     ("CreateRoute", "RouteAlreadyExists"),
@@ -123,7 +123,7 @@ fn what_real_clients_have_called_is_played() {
     assert!(played > 90, "{played} calls");
 }
 
-/// The test's market with the types that the recorded clients take.
+/// The market of the tests, with the instance types that the recorded clients launch.
 fn recorded_market() -> dormouse_model::Setup {
     let mut setup = setup();
     let like = setup.catalogue.types.values().next().cloned().expect("it has types");

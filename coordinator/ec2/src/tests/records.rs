@@ -1,4 +1,4 @@
-//! Networks, keys, tags, types, zones: records that clients ask for before they launch.
+//! Tests of networks, keys, tags, types and zones: records that clients read before they launch.
 
 use crate::testing::{Client, ids, text};
 

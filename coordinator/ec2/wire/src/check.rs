@@ -1,4 +1,4 @@
-//! Whether an input has what the model requires, and values of its enumerations alone.
+//! Checks that an input has the parameters that the model requires, and only valid values of enumerations.
 
 use crate::model::{ShapeIndex, WireShape};
 use crate::parameters::join;

@@ -1,8 +1,8 @@
-//! An error as EC2 answers it: a code that clients act on, and one line for people.
+//! An error in EC2's form: a code that clients act on, and one line for people.
 
 /// A refusal or a failure of a call.
 ///
-/// The service model lists no codes; those used are in AWS's "Error codes for the Amazon EC2 API".
+/// The service model lists no codes; the codes used here are in AWS's "Error codes for the Amazon EC2 API".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct ApiError {

@@ -35,7 +35,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Reads a number of exactly this many digits; returns it and the rest of the text.
+/// Reads a number of exactly this many digits; returns the number and the rest of the text.
 fn take_digits(text: &str, digits: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(digits)?;
     let all_digits = number.bytes().all(|b| b.is_ascii_digit());
@@ -43,8 +43,8 @@ fn take_digits(text: &str, digits: usize) -> Option<(i64, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// Microseconds since 1970 (UTC) of `2026-11-27T08:00:00Z`, of the same with a fraction of a second
-/// or an offset (`+01:00`), and of a date alone. Without an offset it is UTC. `None` for anything else.
+/// Microseconds since 1970 (UTC) of a text like `2026-11-27T08:00:00Z`, also with a fraction of a second or an offset
+/// (`+01:00`), or of a date alone. A text without an offset is in UTC. `None` for any other text.
 pub fn read_instant(text: &str) -> Option<i64> {
     let (year, rest) = take_digits(text, 4)?;
     let (month, rest) = take_digits(rest.strip_prefix('-')?, 2)?;
@@ -78,7 +78,7 @@ fn take_fraction(text: &str) -> Option<(i64, &str)> {
     Some((padded.parse().ok()?, rest))
 }
 
-/// Seconds that a zone is ahead of UTC: of ``, `Z`, `+01:00`, `-0530`.
+/// Seconds by which a time zone is ahead of UTC; the zone is an empty text, `Z`, `+01:00` or `-0530`.
 fn offset_seconds(zone: &str) -> Option<i64> {
     if zone.is_empty() || zone == "Z" || zone == "z" {
         return Some(0);

@@ -1,9 +1,9 @@
 //! EC2's query protocol, from botocore's service model alone: requests are read to [`WireValue`]s
 //! and checked against the model, answers are written as EC2's XML.
 //!
-//! The model is a data file (`data/ec2.json`, Apache-2.0, see `data/botocore-NOTICE`), stripped by
-//! `scripts/ec2-model` to the actions that are served. An action or a parameter that is not in it is
-//! refused by its name; nothing that a client sends is ignored.
+//! The model is a data file (`data/ec2.json`, Apache-2.0, see `data/botocore-NOTICE`), stripped by `scripts/ec2-model`
+//! to the supported actions. An action or a parameter that the model lacks is refused by its name; nothing that a
+//! client sends is ignored.
 
 mod check;
 mod error;

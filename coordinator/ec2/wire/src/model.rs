@@ -1,4 +1,4 @@
-//! The service model: which actions there are, and the shapes of their inputs and answers.
+//! The service model: the actions, and the shapes of their inputs and answers.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(crate) enum WireShape {
         item: String,
         of: ShapeIndex,
     },
-    /// A string; if `values` isn't empty, one of these.
+    /// A string; if `values` isn't empty, the string is one of these values.
     Text {
         values: Vec<String>,
     },

@@ -8,8 +8,8 @@ use crate::ApiError;
 const MAX_DEPTH: usize = 20;
 /// Most parameters of a request.
 const MAX_PAIRS: usize = 20_000;
-/// Names of the parameters of every request, which give the action and the caller; for signatures in a query also those
-/// of the signature.
+/// Names of the parameters that every request may have: those for the action and the caller, and those of a signature
+/// in the query.
 const COMMON: &[&str] = &[
     "Action",
     "Version",
@@ -27,8 +27,8 @@ pub type QueryPairs = Vec<(String, String)>;
 
 /// Reads a form body or the query of a URL (`application/x-www-form-urlencoded`).
 ///
-/// Refused are bytes that are not UTF-8, a broken escape, a character that XML can't carry back,
-/// and more than 20,000 parameters.
+/// Bytes that are not UTF-8, a broken escape, a character that XML can't carry back, and more than 20,000 parameters
+/// are refused.
 pub fn read_query(body: &str) -> Result<QueryPairs, ApiError> {
     let mut pairs = Vec::new();
     for pair in body.split('&').filter(|pair| !pair.is_empty()) {
@@ -85,12 +85,12 @@ pub(crate) fn is_common(name: &str) -> bool {
 pub(crate) struct ParameterTree {
     /// Value of the parameter whose name ends at this part.
     pub(crate) value: Option<String>,
-    /// Parameters below this one, by the first part of the rest of their names.
+    /// Parameters below this part, by the first part of the rest of their names.
     pub(crate) parts: BTreeMap<String, Self>,
 }
 
 impl ParameterTree {
-    /// Builds the tree of all parameters except those of every request.
+    /// Builds the tree of all parameters except the common ones that every request may have.
     pub(crate) fn of_pairs(pairs: &[(String, String)]) -> Result<Self, ApiError> {
         let mut root = Self::default();
         for (name, value) in pairs.iter().filter(|(name, _)| !is_common(name)) {
@@ -127,7 +127,7 @@ impl ParameterTree {
     }
 }
 
-/// The name of a part below another.
+/// The whole name of the part `part` below the name `prefix`.
 pub(crate) fn join(prefix: &str, part: &str) -> String {
     if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") }
 }

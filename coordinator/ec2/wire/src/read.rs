@@ -9,10 +9,10 @@ use crate::model::{MemberShape, ShapeIndex, WireShape};
 use crate::parameters::{ParameterTree, join, unknown_parameter};
 use crate::{ApiError, ServiceModel, WireValue, read_instant};
 
-/// Reads the input of an action from its parameters (those of every request are left out).
+/// Reads the input of an action from its parameters; the common parameters of every request are left out.
 ///
-/// A parameter that the action does not have is `UnknownParameter`, a value that is not of its type
-/// `InvalidParameterValue`. Whether what is required is there, [`crate::read_request`] checks.
+/// A parameter that the action does not have is the error `UnknownParameter`, a value that is not of its type
+/// `InvalidParameterValue`. [`crate::read_request`] checks that the required parameters are present.
 pub fn read_input(
     model: &ServiceModel,
     action: &str,

@@ -1,4 +1,4 @@
-//! A whole request: which action, of which version, with which input.
+//! A whole request: its action, its version and its input.
 
 use crate::check::check_input;
 use crate::{ApiError, QueryPairs, ServiceModel, WireValue, read_input, read_query};
@@ -8,7 +8,7 @@ use crate::{ApiError, QueryPairs, ServiceModel, WireValue, read_input, read_quer
 pub struct ApiRequest {
     /// The action, like `RunInstances`.
     pub action: String,
-    /// The version of the API that the client asked for; the model's if it named none.
+    /// The version of the API that the client requested; the model's version if the client named none.
     pub version: String,
     /// The input, by the model's member names.
     pub input: WireValue,

@@ -11,7 +11,7 @@ use crate::{ApiError, ServiceModel, WireValue, write_instant};
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
-/// Error: an answer doesn't have the shape that the model gives it: a bug of the code that made it.
+/// Error: an answer doesn't have the shape that the model gives it, which is a bug of the code that made the answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueMismatch {
     /// The model does not have the action.
@@ -32,8 +32,8 @@ pub enum ValueMismatch {
 
 /// Writes the answer of an action.
 ///
-/// A list of the answer itself that is absent is written as an empty one, as EC2 does; an action
-/// without an answer says `<return>true</return>`.
+/// A list that is absent at the answer's top level is written as an empty list, as EC2 does; an action without an
+/// answer gets `<return>true</return>`.
 pub fn write_response(
     model: &ServiceModel,
     action: &str,
@@ -149,7 +149,7 @@ fn mismatch(value: &WireValue, path: Option<&ValuePath<'_>>) -> ValueMismatch {
     ValueMismatch::WrongKind { path, found: value.kind() }
 }
 
-/// Path of a value in an answer; it becomes text only for an error.
+/// Path of a value in an answer, which becomes text only for an error.
 struct ValuePath<'a> {
     above: Option<&'a Self>,
     name: &'a str,
@@ -170,8 +170,8 @@ fn write_text_element(out: &mut String, tag: &str, text: &str) {
     out.extend(["</", tag, ">"]);
 }
 
-/// Escapes a text for XML. A carriage return would be read back as a line feed, and a character that
-/// XML does not have would end the reader: the one is written by its number, the other as U+FFFD.
+/// Escapes a text for XML. A carriage return, which would be read back as a line feed, is written by its number; a
+/// character that XML does not have, at which a reader would fail, is written as U+FFFD.
 fn escape_into(out: &mut String, text: &str) {
     let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) && !b"&<>".contains(&byte);
     if text.bytes().all(is_plain) {

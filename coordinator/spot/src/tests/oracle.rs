@@ -1,6 +1,6 @@
-//! The six schemes beside an oracle: another implementation, in Python and from the paper's text alone
-//! (`oracle/schemes.py`), whose outcomes over generated prices are `oracle/outcomes.txt`. They have to be the
-//! same to the last digit.
+//! The six schemes compared with an oracle: another implementation, in Python and from the paper's text alone
+//! (`oracle/schemes.py`), whose outcomes over generated prices are in `oracle/outcomes.txt`. Both outcomes have to be
+//! the same to the last digit.
 
 use dormouse_cloud::PriceTrace;
 use dormouse_units::{Price, Span, Time};
@@ -33,7 +33,7 @@ fn prices() -> PriceTrace {
     PriceTrace::new(steps)
 }
 
-/// The outcome of a job in the oracle's words.
+/// The outcome of a job, formatted as the oracle prints it.
 fn outcome(trace: &PriceTrace, words: &[&str]) -> String {
     let [start, bid, work] = [0, 1, 2].map(|n| words[n].parse::<u64>().expect("a number"));
     let named = |scheme: &&SpotScheme| scheme.name().eq_ignore_ascii_case(words[3]);

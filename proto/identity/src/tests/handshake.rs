@@ -1,4 +1,4 @@
-//! Who believes whom over TLS.
+//! Tests of which peers trust each other over TLS.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::io;
@@ -23,7 +23,7 @@ fn credential(authority: &Authority) -> Credential {
     key.certified(certificate, authority.fingerprint())
 }
 
-/// A message that the dialling side sends once it is sure of the other: whether it was, and what came of it.
+/// Connects a client to a server, sends a message if the client trusts the server, and returns both sides' results.
 async fn meet(
     server: Arc<ServerConfig>,
     pin: AuthorityFingerprint,

@@ -1,4 +1,4 @@
-//! An endpoint with a cloud that a test plays, called over TCP.
+//! Tests of an endpoint with a simulated cloud, called over TCP.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// A cloud in which something happens each hour, and which describes one region: its caller.
+/// A cloud with an event each hour, which describes one region, named after the caller.
 #[derive(Debug)]
 struct FakeCloud {
     now: Time,
@@ -54,7 +54,7 @@ impl CloudSession for FakeCloud {
         true
     }
 
-    /// An instance is warned at 100 s.
+    /// Returns one announcement: an instance is warned at 100 s.
     fn announced(&self, from: usize) -> Vec<InstanceAnnouncement> {
         let warning = InstanceAnnouncement {
             at: Time::from_secs(100),
@@ -94,7 +94,7 @@ impl CloudSession for FakeCloud {
     }
 }
 
-/// Calls an endpoint: `act` is given its address.
+/// Runs `act` against an endpoint with a fake cloud; `act` gets the endpoint's address.
 async fn called<T, F: Future<Output = T>>(
     clock: ClockMode,
     secrets: Option<AccessSecrets>,
@@ -106,7 +106,7 @@ async fn called<T, F: Future<Output = T>>(
     serve_cloud(setup, cloud, act).await
 }
 
-/// Calls an endpoint of this cloud.
+/// Runs `act` against an endpoint with this cloud.
 async fn serve_cloud<T, F: Future<Output = T>>(
     setup: EndpointSetup,
     cloud: FakeCloud,
@@ -328,7 +328,8 @@ async fn elsewhere_than_on_loopback_signatures_are_checked() {
     );
 }
 
-/// Half of what a port lets in at once does nothing: whoever comes is answered all the same.
+/// Connections that each send half a request use more than half of the connections that a port allows; other clients
+/// are still answered.
 #[tokio::test]
 async fn half_requests_keep_nobody_out() {
     let (answer, _) = called(ClockMode::Manual, None, |at| async move {

@@ -15,12 +15,12 @@ const BEYOND: f64 = 14.0;
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AxisScale {
-    /// Linear, over the range of the data.
+    /// A linear scale over the range of the data.
     #[default]
     Linear,
-    /// Linear, beginning at 0.
+    /// A linear scale that begins at 0.
     FromZero,
-    /// Logarithmic; values that are not above 0 are left out.
+    /// A logarithmic scale; values that are not above 0 are left out.
     Logarithmic,
     /// Values are exponents of two; a label shows the power of two.
     PowersOfTwo,
@@ -95,7 +95,7 @@ impl LaidAxis {
         Self { data, paper, scale }
     }
 
-    /// Position of a value on paper; that of the nearest end, if it is outside.
+    /// Position of a value on paper, in pixels; for a value outside the scale, the position of the nearest end.
     pub(super) fn at(&self, x: f64) -> f64 {
         let (low, high) = self.data;
         let x = x.clamp(low, high);

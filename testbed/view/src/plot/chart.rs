@@ -10,7 +10,7 @@ use super::svg::{Px, SvgDrawing, line, text, title};
 use super::text::{LabelArea, TakenAreas, width};
 use crate::number::short;
 
-/// Panels with a title; in a page they stand side by side where there is room.
+/// A chart: panels with a common title; on a page the panels are side by side where there is room.
 #[derive(Clone, Debug, Default)]
 pub struct PanelChart {
     /// Title above all panels; empty for none.
@@ -19,7 +19,7 @@ pub struct PanelChart {
     pub panels: Vec<ChartPanel>,
 }
 
-/// One pair of axes.
+/// A panel of a chart: one pair of axes with its series.
 #[derive(Clone, Debug, Default)]
 pub struct ChartPanel {
     /// The heading above the panel.
@@ -31,13 +31,13 @@ pub struct ChartPanel {
     /// Rows, top to bottom, in place of a vertical axis: the y of a point is the number of its row,
     /// and its interval lies along x. All series are in the legend then. Empty for none.
     pub rows: Vec<String>,
-    /// Series between the axes; the first are drawn first.
+    /// Series between the axes, in the order in which they are drawn.
     pub series: Vec<PointSeries>,
     /// Lines across the panel at values of x.
     pub limits: Vec<PlotLimit>,
 }
 
-/// Points of one look and colour.
+/// A series of points that have the same look and colour.
 #[derive(Clone, Debug, Default)]
 pub struct PointSeries {
     /// A noun for the legend; empty: the legend does not have the series.
@@ -65,11 +65,12 @@ pub struct SeriesPoint {
     pub label: String,
 }
 
-/// Width of a panel, free room at its right, and height between its axes, in pixels.
+/// Width of a panel (`WIDTH`), free room at its right (`RIGHT`), and height between its axes (`PLOT_HEIGHT`), in
+/// pixels.
 const WIDTH: f64 = 500.0;
 const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
-/// Height of a row, and of a bar on it, in pixels.
+/// Height of a row (`ROW`), and of a bar on it (`BAR`), in pixels.
 const ROW: f64 = 22.0;
 const BAR: f64 = 12.0;
 /// Greatest number of panels side by side in a file.

@@ -20,11 +20,11 @@ pub struct GanttChart {
     pub lead: String,
     /// The first and the last time that are shown.
     pub window: (Time, Time),
-    /// Unit of the times on its axis and of its limits.
+    /// Unit of the times on the chart's axis and of its limits.
     pub unit: TimeUnit,
     /// Lanes from top to bottom.
     pub lanes: Vec<GanttLane>,
-    /// Bars for what ran, in the order in which they are drawn; later bars cover earlier ones.
+    /// Bars for work and states of machines, in the order in which they are drawn; later bars cover earlier ones.
     pub bars: Vec<GanttBar>,
     /// Marks for events at an instant.
     pub marks: Vec<GanttMark>,
@@ -36,7 +36,7 @@ pub struct GanttChart {
     pub colours: Vec<String>,
 }
 
-/// The lane of a machine: rows of equal height, and a quantity over time below them.
+/// The lane of a machine: rows of equal height, with a quantity over time below them.
 #[derive(Clone, Debug, Default)]
 pub struct GanttLane {
     /// Name of the machine.
@@ -45,7 +45,7 @@ pub struct GanttLane {
     pub about: String,
     /// Tooltip of the lane.
     pub title: String,
-    /// Beginning and end of the machine's life, if they are drawn.
+    /// Times at which the machine begins and ends to exist; `None`: they are not drawn.
     pub life: Option<(Time, Time)>,
     /// Number of rows, one for each processor.
     pub rows: u32,

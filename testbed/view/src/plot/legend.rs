@@ -1,4 +1,4 @@
-//! Keys and their names, in lines that fit the width.
+//! Legend of a figure: its keys with their names, in lines that fit the width.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use super::text::width;
 
 const ROW: f64 = 18.0;
 const SIZE: f64 = 11.0;
-/// Width of a key, the gap between it and its name, and the gap between entries.
+/// Width of a key (`KEY`), the gap between it and its name (`GAP`), and the gap between entries (`APART`), in pixels.
 const KEY: f64 = 18.0;
 const GAP: f64 = 5.0;
 const APART: f64 = 18.0;

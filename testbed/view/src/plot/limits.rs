@@ -15,15 +15,15 @@ pub struct PlotLimit {
     pub at: f64,
 }
 
-/// The height of the row of names, in pixels.
+/// The height of the row of limits' names, in pixels.
 pub(super) const NAMES: f64 = 14.0;
-/// The font size of names, and the least gap between two of them.
+/// The font size of the limits' names, and the least gap between two names, in pixels.
 const SIZE: f64 = 11.0;
 const APART: f64 = 12.0;
 
-/// Lines from `top` to `bottom` at the limits that are on the axis, with their names side by side
-/// above `top`. A name that has to stand aside for another is joined to its line by a bend. A name
-/// without room is shown when its line is pointed at.
+/// Draws lines from `top` to `bottom` at the limits that are on the axis, with their names side by side above `top`. A
+/// name that is moved aside to make room for another is joined to its line by a bend. A name without room is shown when
+/// the pointer is on its line.
 pub(super) fn limits(limits: &[PlotLimit], across: &LaidAxis, (top, bottom): (f64, f64)) -> Markup {
     let mut shown: Vec<_> = limits.iter().filter(|limit| across.contains(limit.at)).collect();
     shown.sort_by(|a, b| a.at.total_cmp(&b.at));

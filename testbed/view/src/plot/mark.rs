@@ -22,11 +22,11 @@ pub enum PointLook {
     Live,
     /// Columns from 0; on rows, bars from 0.
     Column,
-    /// Each two points are the ends of a thin line that joins them.
+    /// Thin lines: every two points are the ends of one line.
     Tie,
 }
 
-/// The class of a colour.
+/// The CSS class of the colour with this number.
 pub(super) fn colour(n: usize) -> String {
     format!("k{}", n % COLOURS)
 }

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use dormouse_units::printable;
 use maud::{Markup, PreEscaped, html};
 
-/// Style of all figures; a page has it once.
+/// CSS style of all figures; a page contains it once.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// Patterns that fill bars, and the heads of arrows.
@@ -38,7 +38,7 @@ pub(super) struct SvgDrawing {
 }
 
 impl SvgDrawing {
-    /// The drawing as markup for a page, which has the style and the patterns.
+    /// The drawing as markup for a page; the page itself has the style and the patterns.
     pub(super) fn inline(&self) -> Markup {
         self.element(&Markup::default())
     }
@@ -62,8 +62,7 @@ impl SvgDrawing {
     }
 }
 
-/// The patterns of all figures of a page: they are in none of the figures, since one may not be
-/// shown.
+/// The patterns for all figures of a page, kept outside the figures, since a figure may be hidden.
 pub(crate) fn definitions() -> Markup {
     html! { svg.fig width="0" height="0" style="position:absolute" aria-hidden="true" { (patterns()) } }
 }
@@ -72,7 +71,7 @@ fn patterns() -> Markup {
     html! { defs { @for line in PATTERNS.lines() { (PreEscaped(line)) } } }
 }
 
-/// A text; its anchor and look are classes.
+/// A text at a point; `class` sets its anchor and look.
 pub(super) fn text((x, y): (f64, f64), class: &str, content: &str) -> Markup {
     html! { text x=(Px(x)) y=(Px(y)) class=(class) { (content) } }
 }

@@ -84,7 +84,7 @@ impl TextTone {
 pub struct TableCell {
     /// Value of the cell.
     pub value: CellValue,
-    /// Whether the cell is good or bad news, by which it has its colour.
+    /// Whether the cell is good or bad news, which decides its colour.
     pub tone: TextTone,
 }
 
@@ -107,7 +107,7 @@ impl TableCell {
         n.try_into().map_or(CellValue::Missing, CellValue::Count).into()
     }
 
-    /// A cell of a number; one that is not finite is missing.
+    /// A cell with a number; the cell is missing if the number is not finite.
     #[must_use]
     pub fn number(x: f64) -> Self {
         if x.is_finite() { CellValue::Number(x).into() } else { Self::missing() }
@@ -131,7 +131,7 @@ impl TableCell {
         Self { tone, ..self }
     }
 
-    /// This cell as good or bad news.
+    /// This cell, marked as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
         self.toned(TextTone::verdict(is_good))

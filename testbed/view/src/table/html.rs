@@ -6,8 +6,8 @@ use super::{TableColumn, TypedTable};
 use crate::time_unit::TimeUnit;
 
 impl TypedTable {
-    /// The table as markup, with times in `unit` and a caption that is heard and not seen; one
-    /// wider than the page scrolls inside.
+    /// The table as markup, with times in `unit` and a caption for screen readers only; a table wider than the page
+    /// scrolls sideways.
     #[must_use]
     pub fn to_html(&self, caption: &str, unit: TimeUnit) -> Markup {
         html! {

@@ -1,4 +1,4 @@
-//! A table as Apache Parquet, for pandas, DuckDB and Polars, where that is built in.
+//! A table as Apache Parquet, for pandas, DuckDB and Polars, if this program was built with it.
 
 #[cfg(feature = "parquet")]
 mod file;
@@ -8,7 +8,7 @@ use super::TypedTable;
 /// Error of writing a table as Parquet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParquetError {
-    /// This program was built without Parquet.
+    /// Parquet can't be written, because this program was built without it.
     NotBuiltIn,
     /// The table can't be written as Parquet, for this reason.
     Unfit(String),

@@ -17,17 +17,17 @@ const CONCEALED: &str = "8";
 /// terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Width in columns, to which lines of a table are broken; `None`: as wide as they are.
+    /// Width in columns, at which lines of a table are broken; `None`: lines are not broken.
     pub width: Option<u16>,
     /// Whether text may be coloured.
     pub has_colour: bool,
 }
 
 impl Terminal {
-    /// A terminal without colours and limit: files, pipes and tests.
+    /// A terminal without colours and without a limit on the width, for files, pipes and tests.
     pub const PLAIN: Self = Self { width: None, has_colour: false };
 
-    /// A text as good or bad news.
+    /// A text in the colour of good or of bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool, text: &str) -> String {
         self.toned(TextTone::verdict(is_good), text)
@@ -39,8 +39,8 @@ impl Terminal {
         self.toned(TextTone::Dim, text)
     }
 
-    /// The text with everything escaped that this terminal would obey, except looks of text, if it
-    /// may be coloured. Quoted text can therefore do no more than colour itself.
+    /// The text with all control sequences escaped that this terminal would obey, except looks of text, if text may be
+    /// coloured. Quoted text can therefore do no more than colour itself.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if !self.has_colour || !text.contains(ORDER) {

@@ -29,11 +29,11 @@ pub struct RunName {
 /// Facts about a run that are not in its log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnloggedFacts<'a> {
-    /// Whether a coordinator conducts the run now.
+    /// Whether a coordinator serves the run now.
     pub serves: bool,
     /// Present time of the run's clock; `None` if only the log's last time is known.
     pub now: Option<Time>,
-    /// The coordinator's own figures, if it is this process.
+    /// The coordinator's own figures, if the coordinator is this process; `None` otherwise.
     pub vitals: Option<&'a CoordinatorVitals>,
 }
 

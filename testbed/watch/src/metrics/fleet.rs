@@ -8,7 +8,7 @@ use dormouse_cloud::{BillingTerms, Catalogue, InterruptionAction, Market, Prices
 use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Credits, Money, Time, TypeName};
 
-/// Stage of a VM's life.
+/// Stage of a VM that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FleetStage {
     Booting,
@@ -52,7 +52,7 @@ pub(super) const fn market_word(market: Market) -> &'static str {
     }
 }
 
-/// Stage of a VM that has not ended.
+/// The present stage of a VM that has not ended.
 fn stage_of(vm: &VmHistory) -> FleetStage {
     match (vm.is_running(), vm.told) {
         (true, Some(InterruptionAction::Hibernate)) => FleetStage::Hibernating,

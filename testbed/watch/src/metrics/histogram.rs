@@ -36,8 +36,7 @@ pub(super) struct BucketHistogram {
 pub(super) struct HistogramCounts {
     /// Sum of all values.
     pub(super) sum: f64,
-    /// Upper bound of each bucket, and the number of values in it alone; the last bucket has no
-    /// bound.
+    /// Upper bound of each bucket, and the number of values in that bucket alone; the last bucket has no bound.
     pub(super) buckets: Vec<(f64, u64)>,
 }
 

@@ -35,9 +35,9 @@ pub struct RunMetrics {
     pub(super) moot: u64,
     pub(super) stale: u64,
     pub(super) coordinator_resumes: u64,
-    /// Real time without a coordinator, in microseconds.
+    /// Real time during which the run had no coordinator, in microseconds.
     pub(super) away_us: u64,
-    /// Whether the run was complete, once it is over.
+    /// Whether the run ended complete; `None` while the run is not over.
     pub(super) over: Option<bool>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct RequestCounts {
 }
 
 impl RunMetrics {
-    /// Metrics of a run of this whole setup with these tenants, before its first step.
+    /// Metrics of a run with this setup and these tenants, before its first step.
     #[must_use]
     pub fn new(name: RunName, setup: &Setup, tenants: Tenants) -> Self {
         let has_deadline = !setup.bag.tasks.is_empty();

@@ -1,4 +1,4 @@
-//! The metrics of whole runs in virtual time beside what else is made of their steps.
+//! Tests that compare the metrics of whole runs in virtual time with other results from the same steps.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use dormouse_units::{HostId, Time};
 
 use super::{MetricFormat, RunMetrics, RunName, UnloggedFacts};
 
-/// Tasks on spot VMs of two types that hibernate, resume and are taken while credits are spent.
+/// An experiment with tasks on spot VMs of two types that hibernate, resume and are preempted while credits are spent.
 const BAG: &str = r#"name = "bag"
 seed = 3
 [cloud]
@@ -218,7 +218,7 @@ fn requests_come_to_their_ends() {
     assert!(seen["dormouse_cost_usd"] > 0.0);
 }
 
-/// Every family that there is: of a bag beside requests, with a coordinator in this process.
+/// An exposition with every metric family: of a bag beside requests, with a coordinator in this process.
 fn everything() -> String {
     let header = header_of("provider-j60");
     let mut metrics = metrics_of(&header);
@@ -255,7 +255,7 @@ fn the_page_has_every_metric() {
     assert_eq!(told, there, "docs/metrics.md; its table should be:\n{}", there.join("\n"));
 }
 
-/// Names of series that a text speaks of, in the order of their first mention.
+/// Names of series in a text, in the order of their first mention.
 fn named(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c: char| !is_part(c));

@@ -14,8 +14,8 @@ pub enum MetricFormat {
 const OPEN_METRICS: &str = "application/openmetrics-text";
 
 impl MetricFormat {
-    /// The format for a client with this `Accept` header: OpenMetrics if it is named and plain text
-    /// is not preferred.
+    /// The format for a client with this `Accept` header: OpenMetrics if the header names it and does not prefer plain
+    /// text.
     #[must_use]
     pub fn accepted(accept: Option<&str>) -> Self {
         let liked = |name: &str| -> f64 {

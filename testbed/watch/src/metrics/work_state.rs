@@ -38,7 +38,7 @@ pub(super) struct BegunAttempt {
 
 #[derive(Debug)]
 pub(super) struct WorkState {
-    /// Ids of the bag's tasks are below this.
+    /// Number of tasks in the bag: the ids of the bag's tasks are below this number.
     bag: u32,
     has_jobs: bool,
     tasks: WorkTally,

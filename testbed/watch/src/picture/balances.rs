@@ -8,13 +8,13 @@ use dormouse_units::{Credits, Mode, Span, TaskId, Time, TypeName, VmId};
 /// Microseconds in an hour.
 const HOUR: i128 = 3_600_000_000;
 
-/// Balances of all living burstable VMs. Each is extrapolated by its type's rules from the last
+/// Balances of all living burstable VMs. Each balance is extrapolated by the rules of the VM's type from the last
 /// report, or from the initial credits.
 #[derive(Debug, Default)]
 pub(super) struct CreditBalances {
     types: BTreeMap<TypeName, BurstableTerms>,
     accounts: BTreeMap<VmId, CreditAccount>,
-    /// Times at which balances become full or empty, unless something changes before.
+    /// Times at which balances become full or empty if nothing changes before, with the VMs.
     bends: BTreeSet<(Time, VmId)>,
 }
 
@@ -71,7 +71,7 @@ impl CreditAccount {
 }
 
 impl CreditBalances {
-    /// No balances yet, for VMs of these types.
+    /// Makes an empty set of balances, for VMs of these types.
     pub(super) fn new(catalogue: &Catalogue) -> Self {
         let types = catalogue.types.iter();
         let types = types.filter_map(|(name, kind)| Some((name.clone(), kind.burstable?)));
@@ -94,7 +94,7 @@ impl CreditBalances {
         self.change_account(now, vm, |it| (it.balance, it.drawn) = (balance, now));
     }
 
-    /// Adds a task that was sent to the VM in this mode and does not compute yet.
+    /// Adds a task that was sent to the VM in this CPU mode and does not compute yet.
     pub(super) fn sent(&mut self, now: Time, vm: VmId, task: TaskId, mode: Mode) {
         self.change_account(now, vm, |it| {
             it.tasks.insert(task, (mode, false));
@@ -129,7 +129,7 @@ impl CreditBalances {
         self.accounts.get(&vm).map(|it| it.balance)
     }
 
-    /// Removes a VM that is gone; returns its last balance unless that has been drawn.
+    /// Removes a VM that is gone; returns its last balance unless that balance has been drawn.
     pub(super) fn ended(&mut self, now: Time, vm: VmId) -> Option<Credits> {
         self.change_account(now, vm, |_| {});
         let account = self.accounts.remove(&vm)?;

@@ -19,8 +19,8 @@ use super::balances::CreditBalances;
 use super::machines::VmTotals;
 use super::work::{LeaveOutcome, PictureWork, WorkCounts};
 
-/// A run as a page draws it, up to the last step. The same steps always give the same changes, so
-/// that an index into them has a fixed meaning. Call [`Self::see`] for each step.
+/// A run as a page draws it, up to the last step. The same steps always give the same changes, so that the index of a
+/// change has a fixed meaning. Call [`Self::see`] for each step.
 #[derive(Debug)]
 pub struct RunPicture {
     changes: PictureChanges,
@@ -203,7 +203,8 @@ impl RunPicture {
         }
     }
 
-    /// Adds the attempts that left their VMs in the last step while the VMs stayed, if `is_meant` selects them.
+    /// Adds the attempts that left their VMs in the last step while the VMs stayed; `is_meant` selects the attempts by
+    /// their changes.
     fn add_stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
@@ -239,8 +240,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds a parallel job's coming to the foreground, in place or by a move. A killed job is sent
-    /// anew.
+    /// Adds the promotion of a parallel job to the foreground, in place or by a move. A killed job is sent anew.
     fn add_promotion(&mut self, record: &RunRecord, decision: &Decision) {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
@@ -390,8 +390,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds a task that is sent to a VM, on the vCPUs that its scheduler names, else on the first
-    /// free one.
+    /// Adds a task that is sent to a VM, on the vCPUs that its scheduler names, or else on the first free vCPU.
     fn add_sent(
         &mut self,
         record: &RunRecord,
@@ -418,21 +417,21 @@ impl RunPicture {
         self.add_start(task, attempt, cpus, (tier, attempt.reason));
     }
 
-    /// Closes a request whose VM was refused: it is not asked for again.
+    /// Closes a request whose VM was refused: the customer doesn't request it again.
     fn close_refused(&mut self, vm: VmId) {
         if self.tenants.request_of(vm).is_some() {
             self.work.request_refused();
         }
     }
 
-    /// Adds a VM's balance, if it has one.
+    /// Adds a VM's credit balance, if the VM has one.
     fn add_credits(&mut self, at: Time, vm: VmId, balance: Option<Credits>) {
         if let Some(balance) = balance {
             self.changes.say(("credits", seconds(at), vm, balance.as_f64()));
         }
     }
 
-    /// Adds all balances that became full or empty before `now`.
+    /// Adds all credit balances that became full or empty before `now`.
     fn add_bends(&mut self, now: Time) {
         while let Some((at, vm, balance)) = self.balances.next_before(now) {
             self.add_credits(at, vm, Some(balance));
@@ -488,7 +487,7 @@ fn part_done(done: Ppm) -> f64 {
     done.as_f64()
 }
 
-/// Way in which a task was done, in a word that the page knows.
+/// Word of the page for the way in which a task was done.
 fn done_as(record: &RunRecord, task: Option<&TaskHistory>) -> &'static str {
     match task.and_then(|task| record.outcome(task)) {
         Some(WorkOutcome::Verified) => WorkOutcome::Verified.word(),
@@ -504,8 +503,8 @@ const fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-/// Changes, each a JSON array whose first element is its name and whose second is the emulated time in
-/// seconds. The page knows them by their places:
+/// Changes of the picture, each a JSON array whose first element is its name and whose second is the emulated time in
+/// seconds. The page reads the further elements by their positions:
 ///
 /// - `["host", t, host, name, vcpus, memory_bytes]`, each null where it has no limit; `["host-lost", t, host, why]`
 /// - `["vm", t, vm, type, market, vcpus, host, usd_per_hour, bid, tenant]`: it boots

@@ -15,7 +15,7 @@ pub(super) struct VmTotals {
     ended: Money,
     /// Sum of the contributions of all living VMs.
     total: VmContribution,
-    /// Last cost that was summed over all meters, with its time.
+    /// Last cost that was summed over all VMs' meters, with the time of that sum.
     reckoned: (Time, Money),
     /// Number of times that the cost was requested since it was last computed.
     asked: usize,
@@ -29,7 +29,7 @@ struct VmContribution {
     nanos_per_hour: u64,
 }
 
-/// Number of running VMs, and the cost of all.
+/// Number of running VMs by market, and the cost of all VMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct FleetTotals {
     pub(super) spot: u32,
@@ -65,7 +65,7 @@ impl VmTotals {
         }
     }
 
-    /// Removes a VM that is gone, with its cost by the engine.
+    /// Removes a VM that is gone, and adds its final cost, computed by the engine.
     pub(super) fn ended(&mut self, vm: VmId, cost: Money) {
         let Some(was) = self.parts.remove(&vm) else { return };
         self.ended += cost;
@@ -82,8 +82,8 @@ impl VmTotals {
         }
     }
 
-    /// Number of running VMs, and the cost of all. With many VMs not all meters are read each time:
-    /// in between the cost grows by the hourly rate.
+    /// Number of running VMs, and the cost of all VMs. With many VMs not all meters are read each time: between two
+    /// readings the cost grows by the hourly rate.
     pub(super) fn fleet(&mut self, record: &RunRecord, now: Time) -> FleetTotals {
         self.asked = self.asked.saturating_add(1);
         if self.asked > record.vms.len() / 64 {

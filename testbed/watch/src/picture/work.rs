@@ -1,4 +1,4 @@
-//! Tasks and parallel jobs of a picture: which wait, run and are done.
+//! Tasks and parallel jobs of a picture: the waiting, running and done ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -68,7 +68,7 @@ impl PictureWork {
         self.served += 1;
     }
 
-    /// Closes a request whose VM has ended, after the whole time asked for (`is_done`) or before.
+    /// Closes a request whose VM has ended, after the whole requested time (`is_done`) or before.
     pub(super) const fn request_ended(&mut self, is_done: bool) {
         self.served = self.served.saturating_sub(1);
         *(if is_done { &mut self.done } else { &mut self.failed }) += 1;
@@ -114,7 +114,8 @@ impl PictureWork {
 mod tests {
     use super::*;
 
-    /// Four requests: one is refused, one runs, one has had its time, and one was taken away before.
+    /// Four requests: one is refused, one has a running VM, one had its VM for the whole time, and one lost its VM
+    /// earlier.
     #[test]
     fn a_request_that_was_not_served_is_not_done() {
         let mut work = PictureWork::default();

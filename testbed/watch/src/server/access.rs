@@ -16,10 +16,9 @@ pub(super) const COOKIE_NAME: &str = "dormouse";
 /// Tokens of observers and operators that a page accepts.
 #[derive(Clone, Debug)]
 pub enum PageTokens {
-    /// These tokens, as long as the page is served.
+    /// A fixed list of tokens, accepted as long as the page is served.
     Given(Vec<Token>),
-    /// The tokens in the given files at the time of a request: a renewed token replaces the former
-    /// at once.
+    /// The tokens in the given files at the time of a request: a renewed token replaces the previous one at once.
     Files(Vec<PathBuf>),
 }
 
@@ -47,10 +46,9 @@ pub(super) struct PageAccess {
 pub(super) enum AccessRefusal {
     /// No token was shown, or a wrong one.
     NoSecret,
-    /// The page was requested under a name that is not this host's: a foreign page sends its
-    /// readers here.
+    /// The page was requested under a name that is not this host's: another site's page may send its readers here.
     AnotherHost,
-    /// A foreign page requests an act.
+    /// A page of another site requests an act.
     AnotherPage,
 }
 
@@ -198,7 +196,7 @@ mod tests {
         PageAccess::new(PageTokens::Given(tokens), PathBuf::from("/nowhere"))
     }
 
-    /// It took the token that it was started with, and refused the one that had taken its place.
+    /// A page once accepted the token of its start for ever, and refused the token that had replaced it.
     #[test]
     fn a_renewed_token_takes_the_place_of_the_former_at_once() {
         let dir = tempfile::tempdir().expect("a folder");

@@ -1,8 +1,8 @@
 //! Connections to a page: their number and time limits.
 //!
-//! A connection is a candidate, as at the workers' port, until one of its requests was let in. Then
-//! it is closed if the head of its next request does not arrive in time, or if it reads nothing of
-//! an answer for a while.
+//! A connection is a candidate, as at the workers' port, until one of its requests was accepted. After that the
+//! connection is closed if the head of its next request does not arrive in time, or if the client reads nothing of an
+//! answer for a while.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,8 +23,8 @@ use tower::Service as _;
 use super::peer::PagePeer;
 use super::routes::{SiteState, router};
 
-/// Greatest number of connections that are let in at once: 64 pages that follow the run, with their
-/// other requests.
+/// Greatest numbers of connections at once, in all and from one address: 64 pages that follow the run, with their other
+/// requests.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 256, of_one_address: 128 };
 /// Longest time for the head of a request, from the answer before it or from the connection's
 /// beginning.
@@ -33,7 +33,7 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 32 << 10;
 /// Longest time for which a client may read nothing of an answer.
 const STALL: Duration = Duration::from_secs(30);
-/// Pause after the system could not give a connection because it has no room.
+/// Pause before the next connection is accepted, after the system had no room for one.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Accepts connections and answers their requests; never ends.
@@ -182,13 +182,13 @@ mod tests {
         answer
     }
 
-    /// The number of descriptors that this process has.
+    /// The number of file descriptors that this process has open.
     fn descriptors() -> usize {
         std::fs::read_dir("/proc/self/fd").expect("proc(5)").count()
     }
 
-    /// The attack of 1,100 half requests, which held all 1,024 descriptors of a coordinator: a right client is answered
-    /// while they are there, and they are not there for long.
+    /// An attack with 1,100 half requests, which once used all 1,024 file descriptors of a coordinator: an honest
+    /// client is answered meanwhile, and the half requests are soon closed.
     #[test]
     fn half_requests_keep_nobody_out_and_leave() {
         let limit = dormouse_coordinator::raise_descriptor_limit().expect("no right is needed");
@@ -219,8 +219,8 @@ mod tests {
         }
     }
 
-    /// As user nobody: leaves a connection from a port that is over (TIME_WAIT), so that the kernel's table has a row of
-    /// user 0 for that port, and asks from the same port for the page.
+    /// A script for user nobody: it leaves a closed connection (TIME_WAIT), so that the kernel's table has a row of
+    /// user 0 for its port, and requests the page from the same port.
     const ATTACK: &str = "
 import socket, sys
 page = ('127.0.0.1', int(sys.argv[1]))
@@ -241,7 +241,7 @@ for n in range(20):
     call.close()
 ";
 
-    /// This needs root, to be another user.
+    /// The test needs root, to become another user.
     #[expect(clippy::disallowed_macros, reason = "a test says that it is skipped")]
     #[test]
     fn nobody_is_no_operator_by_a_connection_that_is_over() {

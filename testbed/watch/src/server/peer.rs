@@ -18,7 +18,8 @@ pub(super) struct PagePeer {
     local: SocketAddr,
     /// User at the other end, looked up once: reading the kernel's tables takes long.
     user: Arc<OnceLock<Option<u32>>>,
-    /// Place of this connection among the connections that are not let in yet; `None` once it is let in.
+    /// Place of this connection among the connections that are not accepted yet; `None` once the connection is
+    /// accepted.
     candidate: Option<UnauthenticatedConnection>,
 }
 
@@ -37,7 +38,7 @@ impl PagePeer {
         Self { candidate: Some(candidate), ..self }
     }
 
-    /// User at the other end, if that is on this host.
+    /// User id at the other end, if that end is on this host; `None` otherwise.
     pub(super) fn user(&self) -> Option<u32> {
         let is_here = self.address.ip().to_canonical().is_loopback();
         *self.user.get_or_init(|| is_here.then(|| user_of(self.address, self.local)).flatten())
@@ -135,8 +136,8 @@ mod tests {
         }
     }
 
-    /// Rows as the kernel has them after `nobody` has closed a connection from port 50000, and made one from the
-    /// same port to the page at 7381.
+    /// The kernel's rows after `nobody` has closed a connection from port 50000, and opened one from the same port to
+    /// the page at port 7381.
     #[test]
     fn rows_of_connections_that_are_over_are_of_nobody() {
         let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";

@@ -158,7 +158,7 @@ async fn asset(Path(name): Path<String>) -> Response {
     }
 }
 
-/// Takes the token from the form and returns it as a cookie of this page alone.
+/// Takes the token from the login form and returns it as a cookie of this page alone.
 async fn login(State(site): State<SiteState>, body: Bytes) -> Response {
     let text = String::from_utf8_lossy(&body);
     let secret = text.split('&').find_map(|field| field.strip_prefix("secret="));
@@ -191,7 +191,7 @@ async fn run(State(site): State<SiteState>) -> impl IntoResponse {
     Json(about)
 }
 
-/// Metrics for Prometheus, in the format that it prefers.
+/// Answers with the metrics for Prometheus, in the format that the client prefers.
 async fn metrics(State(site): State<SiteState>, headers: HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let format = MetricFormat::accepted(accept);
@@ -278,7 +278,7 @@ async fn read_log(
 /// Status and words for a body that is not accepted.
 type NotTaken = (StatusCode, String);
 
-/// The body of a JSON request, which a form of a foreign page can't send.
+/// Parses the body of a JSON request, a type that a form of another site's page can't send.
 fn parse_body<T: for<'a> Deserialize<'a>>(
     headers: &HeaderMap,
     body: &Bytes,

@@ -19,7 +19,7 @@ use crate::{FollowedRun, source};
 
 /// File in a run's folder with the address of its page.
 const ADDRESS_FILE: &str = "http";
-/// Time for which open pages get the last events of a run.
+/// Time for which open pages still get the last events after the run's end.
 const LAST: Duration = Duration::from_secs(1);
 /// Niceness of a thread whose result is not urgent.
 const LOW: i32 = 10;
@@ -34,7 +34,7 @@ pub struct PageConfig {
     /// Tokens of observers and operators; clients from other hosts have to show one. Without tokens only clients on
     /// this host are accepted.
     pub tokens: PageTokens,
-    /// The coordinator's own figures, if it is in this process.
+    /// The coordinator's own figures, if the coordinator is in this process; `None` otherwise.
     pub vitals: Option<CoordinatorVitals>,
     /// If set, the page plays the run from its beginning, this many times as fast as its clock.
     pub playback: Option<f64>,

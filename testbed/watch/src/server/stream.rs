@@ -17,7 +17,7 @@ use crate::FollowedRun;
 const BATCH: usize = 1_000;
 /// Least time between two messages to a page that is up to date.
 const PACE: Duration = Duration::from_millis(100);
-/// Time between two messages with the run's state.
+/// Time between two messages about the run's present state.
 const SAY_NOW: Duration = Duration::from_millis(500);
 
 /// One page that follows a run, with the index of the next change that it needs.

@@ -18,7 +18,7 @@ use crate::{FollowedRun, source};
 /// Origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerOrigin {
-    /// This host, and the user of the run.
+    /// The call comes from this host, from the user of the run.
     Owner,
     /// The call comes from another host.
     Stranger,

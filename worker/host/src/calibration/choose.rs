@@ -10,12 +10,12 @@ use super::{Calibration, ExpectedErrors, StoredCalibration};
 /// Where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpeedupSaid {
-    /// Nowhere: the speed-up is the default one.
+    /// The speed-up is set nowhere: the default one is used.
     #[default]
     Nobody,
     /// The experiment's file sets it.
     Experiment,
-    /// On the command line.
+    /// The speed-up is set on the command line.
     CommandLine,
 }
 
@@ -51,7 +51,7 @@ pub struct ExperimentDemand {
     pub wanted: WantedErrors,
     /// Highest speed-up at which the host can hold the experiment; `None`: the host can't hold it at any speed-up.
     pub admitted: Option<f64>,
-    /// Speed-up that the experiment asks for.
+    /// Speed-up that is set for the experiment, in emulated seconds per real second.
     pub speedup: f64,
     /// Where the experiment's speed-up was set.
     pub said: SpeedupSaid,

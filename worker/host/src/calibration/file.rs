@@ -24,7 +24,7 @@ pub enum StoredCalibration {
     Unusable(String),
 }
 
-/// `$DORMOUSE_HOME/calibration.json`, or that in `/var/lib/dormouse`.
+/// Path of the calibration: `$DORMOUSE_HOME/calibration.json`, or the file of that name in `/var/lib/dormouse`.
 #[must_use]
 pub fn default_path() -> PathBuf {
     let home = std::env::var_os("DORMOUSE_HOME").filter(|home| !home.is_empty());

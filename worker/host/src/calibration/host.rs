@@ -1,4 +1,4 @@
-//! The identity of the host that a calibration is of.
+//! The identity of the host that was calibrated.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl HostIdentity {
         }
     }
 
-    /// Description of the first difference from `now`, as a clause; `None`: they are equal.
+    /// Description of the first difference from `now`, as a clause; `None`: both hosts are equal.
     #[must_use]
     pub fn first_difference(&self, now: &Self) -> Option<String> {
         let cores = |h: &Self| (f64::from(h.millicores) / 1e3).to_string();

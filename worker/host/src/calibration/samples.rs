@@ -15,22 +15,22 @@ pub struct Samples {
     pub errors: Vec<f64>,
     /// The number of checkpoints that were taken.
     pub checkpoints: u32,
-    /// The number of checkpoints that the runs' twins took.
+    /// The number of checkpoints that the same runs took in virtual time.
     pub checkpoints_due: u32,
-    /// Whether a run did not call itself faithful.
+    /// Whether the report of a run said that the run was not faithful.
     pub unfaithful: bool,
     /// The notes of the runs.
     pub notes: Vec<String>,
-    /// From commands to tasks' first instructions, real microseconds.
+    /// Times from start commands to tasks' first instructions, in real microseconds.
     pub starts_us: Vec<u64>,
-    /// The same of tasks restored from a checkpoint.
+    /// Times from restore commands to the first instructions of tasks restored from a checkpoint, in real microseconds.
     pub restores_us: Vec<u64>,
     /// The times that CRIU took for checkpoints, real microseconds.
     pub dumps_us: Vec<u64>,
 }
 
 impl Samples {
-    /// The outcome of so many runs that took so many real seconds.
+    /// The outcome of a cell with these samples, after this number of runs that took `real_s` real seconds.
     #[must_use]
     pub fn came(self, runs: u32, real_s: f64) -> CellOutcome {
         let worst = self.errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));
@@ -58,7 +58,7 @@ impl Samples {
 }
 
 impl CalibrationCell {
-    /// One that was measured now.
+    /// A cell that was measured now.
     #[must_use]
     pub fn now(speedup: f64, load: f64, vcpus: u32, came: CellOutcome) -> Self {
         Self { speedup, load, vcpus, made: utc_text(SystemTime::now()), came }
@@ -66,8 +66,8 @@ impl CalibrationCell {
 }
 
 impl Calibration {
-    /// A calibration of this host under these conditions, with nothing measured yet; or `former`,
-    /// if it is of this host and was measured under the same.
+    /// A calibration of this host under these conditions, with nothing measured yet; or `former`, if that is of this
+    /// host and was measured under the same conditions.
     #[must_use]
     pub fn begin(
         host: HostIdentity,

@@ -18,11 +18,10 @@ const SAME_LOAD: f64 = 0.005;
 /// Measured timing errors of live tasks on a host, relative to their virtual twins, by speed-up and
 /// load.
 ///
-/// The load of an experiment is the number of vCPUs that it may have busy at once, divided by the
-/// number that the host holds at 1/24 of a core each. Relative to what the host holds at the
-/// experiment's own share, nearly every experiment would have the same load: without `live.share`
-/// it fills the host, and errors depend on how finely the cores are divided. A vCPU's share at a
-/// load L is 1/24 L of a core.
+/// The load of an experiment is the number of vCPUs that it may have busy at once, divided by the number that the host
+/// holds at 1/24 of a core each. If load were relative to the number of vCPUs that the host holds at the experiment's
+/// own share, nearly every experiment would have the same load: without `live.share` an experiment fills the host, and
+/// errors depend on how finely the cores are divided. A vCPU's share at a load L is 1/24 L of a core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Calibration {
@@ -96,7 +95,7 @@ pub struct CellFigures {
     pub worst_error: f64,
     /// The number of checkpoints that were taken.
     pub checkpoints: u32,
-    /// The number of checkpoints that the twins took.
+    /// The number of checkpoints that the same tasks took in virtual time.
     pub checkpoints_due: u32,
     /// True if every run was faithful.
     pub faithful: bool,
@@ -150,7 +149,7 @@ impl CalibrationCell {
 }
 
 impl ExpectedErrors {
-    /// The worse of two errors, and the speed-up at which the worst was measured.
+    /// The worse of two predicted errors, and the speed-up at which the worst error was measured.
     fn or_worse(self, higher: Self) -> Self {
         let further = |a: f64, b: f64| if a.abs() > b.abs() { a } else { b };
         match (self.errors, higher.errors) {
@@ -167,7 +166,7 @@ impl ExpectedErrors {
 }
 
 impl RepeatedDuration {
-    /// Spread of the given durations in real microseconds; `None` if there are none.
+    /// Median and maximum of the given durations in real microseconds; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
     pub fn from_times(mut real_us: Vec<u64>) -> Option<Self> {
@@ -200,7 +199,7 @@ pub fn load_at(share: Ppm) -> f64 {
     1.0 / (VCPUS_A_CORE * share.as_f64())
 }
 
-/// The share of a vCPU at a load, rounded down so that all of them fit; at most a core.
+/// The share of a core that a vCPU has at a load, rounded down so that all vCPUs fit; at most a core.
 #[must_use]
 pub fn share_at(load: f64) -> Ppm {
     let ppm = (1e6 / (VCPUS_A_CORE * load)).clamp(1.0, 1e6);

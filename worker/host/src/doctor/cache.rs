@@ -62,8 +62,7 @@ fn file_stamp(path: &Path) -> String {
     format!("{} {of}", path.display())
 }
 
-/// The proof of this host: the kept one if it is still valid, else a new one. The flag is true if
-/// it was kept.
+/// The proof of this host: the kept proof if it is still valid, else a new one. The flag is true if the proof was kept.
 #[must_use]
 pub fn proved() -> (HostDiagnosis, bool) {
     let key = ProofKey::current_key();

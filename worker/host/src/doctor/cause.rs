@@ -63,7 +63,7 @@ impl FailureCircumstances {
     }
 }
 
-/// A failure in one line, without the end of CRIU's log, whose first error the text already has.
+/// A failure in one line, without the end of CRIU's log, whose first error is in the rest of the text.
 pub(super) fn brief_failure(why: &str) -> String {
     let first = why.lines().next().unwrap_or_default();
     first.split_once("; its log ").map_or(first, |(call, _)| call).to_owned()

@@ -10,8 +10,7 @@ use super::{Finding, criu_program};
 /// Time limit for CRIU's check of the kernel.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Finding for a CRIU whose check would fail for a reason reported elsewhere: no root, or no
-/// control groups.
+/// Finding for CRIU if its check would fail for a reason reported elsewhere: no root, or no control groups.
 pub(super) fn unchecked_criu() -> Finding {
     let program = criu_program();
     let found = format!("{}, not checked: that needs root and control groups", program.display());

@@ -20,8 +20,7 @@ pub struct HostDiagnosis {
     /// Always true: virtual runs need nothing.
     #[serde(rename = "virtual")]
     pub virtual_time: bool,
-    /// Time at which real tasks were launched, frozen, dumped and restored here; `None`: that was
-    /// not done.
+    /// Time at which real tasks were launched, frozen, dumped and restored on this host; `None`: no proof was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proved_at: Option<String>,
     /// The preconditions that were looked at.

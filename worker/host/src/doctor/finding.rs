@@ -12,7 +12,7 @@ pub enum FindingState {
     Found,
     /// The precondition could be met better; live runs are possible.
     Doubtful,
-    /// Live runs are not possible without what is missing.
+    /// The precondition is missing, and live runs are not possible without it.
     Missing,
 }
 

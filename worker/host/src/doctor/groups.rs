@@ -75,7 +75,7 @@ pub(super) fn control_groups(
     findings
 }
 
-/// The refusal and its reason, without the remedy, which the finding has in a field of its own.
+/// The refusal and its reason, without the remedy, for which the finding has a field of its own.
 fn refusal_text(error: &workspace::WorkspaceError) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {
@@ -86,7 +86,7 @@ fn refusal_text(error: &workspace::WorkspaceError) -> String {
     }
 }
 
-/// Finding on the weight of this process's groups relative to others.
+/// Finding on the CPU weight of this process's groups relative to other groups.
 fn weight_finding(hierarchy: &CgroupHierarchy, place: ProcessPlace) -> Option<Finding> {
     let name = "CPU weight";
     match own_low_weight(hierarchy) {

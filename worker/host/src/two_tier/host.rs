@@ -132,7 +132,7 @@ impl OtherWork {
         Ok(Self { before: read_ticks()?, ours_ns: host.vm.cpu_ns()? })
     }
 
-    /// Fraction of all processors' time since the beginning that others used, including what a
+    /// Fraction of all processors' time since the beginning that other programs used, including the time that a
     /// hypervisor took away.
     pub(super) fn share_elsewhere(&self, host: &TwoTierHost) -> Result<f64, TwoTierError> {
         let now = read_ticks()?;

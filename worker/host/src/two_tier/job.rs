@@ -101,7 +101,7 @@ impl MeasuredJob {
         }
     }
 
-    /// Lets the job begin, which was held since its start.
+    /// Lets the job begin; it was held since its start.
     pub(super) fn let_go(&self) -> Result<(), TwoTierError> {
         Ok(progress::let_go(&self.page)?)
     }

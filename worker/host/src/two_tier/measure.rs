@@ -32,11 +32,11 @@ pub struct Measurement {
     pub more_cpu: f64,
     /// Progress of the background job relative to its progress alone.
     pub rate: f64,
-    /// The background job's usage alone.
+    /// CPU usage of the background job when it runs alone, as a fraction of a processor.
     pub background_usage: f64,
     /// CPU time of the background job beside the foreground, as a fraction of a processor.
     pub background_cpu: f64,
-    /// Fraction of the host's processor time that others used meanwhile.
+    /// Fraction of the host's processor time that other programs used during the measurement.
     pub elsewhere: f64,
 }
 
@@ -59,7 +59,7 @@ impl Measurement {
         self.has_room().then_some(part / idle)
     }
 
-    /// True if the paper would run a background job there: its 96 % rule uses what is known of the
+    /// True if the paper would run a background job beside this foreground job: its 96 % rule uses what is known of the
     /// foreground job beforehand.
     #[must_use]
     pub fn has_room(&self) -> bool {
@@ -225,7 +225,7 @@ pub(super) fn measure_both(
     })
 }
 
-/// Runs the foreground job to its end beside what runs already.
+/// Runs the foreground job to its end beside the jobs that run already.
 fn run_beside(
     host: &TwoTierHost,
     pair: &JobPair,

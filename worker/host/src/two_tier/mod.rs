@@ -38,8 +38,8 @@ pub const USAGES: [u32; 7] = [40, 50, 60, 70, 80, 90, 100];
 /// Default number of pairs of jobs per case: all then takes less than four minutes.
 pub const PAIRS: u64 = 7;
 
-/// A measurement is repeated if others used more than this fraction of the processors' time, which
-/// is about the size of the losses to be measured.
+/// A measurement is repeated if other programs used more than this fraction of the processors' time, which is about the
+/// size of the losses to be measured.
 const DISTURBED: f64 = 0.02;
 
 /// Greatest number of attempts at one measurement. On a busy host the attempt with the least load counts, and the
@@ -53,7 +53,7 @@ const TRIES: usize = 3;
 ///
 /// # Errors
 ///
-/// The host can't do it, or a job failed.
+/// The host can't measure, or a job failed.
 pub fn measure(
     host: &TwoTierHost,
     usages: &[u32],

@@ -17,7 +17,7 @@ pub struct TwoTierResults {
     pub again: usize,
 }
 
-/// One figure beside the paper's.
+/// One measured figure, compared with the paper's figure.
 #[derive(Clone, Debug)]
 pub struct PaperComparison {
     /// The kind of jobs that the figure is about, and their foreground usage if the figure holds for one usage only.
@@ -54,7 +54,7 @@ const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
 
 impl TwoTierResults {
-    /// Mean fraction of the host's processor time that others used.
+    /// Mean fraction of the host's processor time that other programs used.
     #[must_use]
     pub fn elsewhere(&self) -> f64 {
         let all: Vec<_> = self.all.iter().map(|m| m.elsewhere).collect();
@@ -158,9 +158,9 @@ impl TwoTierResults {
         Estimate::from_samples(&seeds.into_iter().filter_map(of_pair).collect::<Vec<_>>())
     }
 
-    /// Parameters for the virtual model in the paper's forms: the loss uniform over the range of
-    /// averages, the utilisation uniform over its range for one process, and a truncated normal
-    /// distribution for several. The paper's values stand for what was not measured.
+    /// Parameters for the virtual model in the paper's forms: the loss uniform over the range of averages, the
+    /// utilisation uniform over its range for one process, and a truncated normal distribution for several processes.
+    /// The paper's values are used for figures that were not measured.
     #[must_use]
     pub fn sharing(&self) -> ProcessorSharing {
         let paper = ProcessorSharing::default();
@@ -188,8 +188,8 @@ impl TwoTierResults {
 mod tests {
     use super::*;
 
-    /// Two pairs of each case at 50 and 100 %: the loss is the usage's hundredth and the seed's
-    /// tenth in per cent, the utilisation .9 or .5 less the seed's hundredth.
+    /// Results of two pairs of each case at 50 and 100 %: the loss, in per cent, is a hundredth of the usage plus a
+    /// tenth of the seed; the utilisation is 0.9 or 0.5 less a hundredth of the seed.
     fn measured() -> TwoTierResults {
         let mut all = Vec::new();
         for case in ProcessCase::ALL {

@@ -71,7 +71,8 @@ fn an_instance_says_what_it_is() {
     assert_eq!(nothing.status, 404);
 }
 
-/// The makers' own samples ask with the newest; a real VM of July 2025 names these three to who asks without one.
+/// Azure's own samples request the newest version; a real VM of July 2025 names these three versions in its answer to a
+/// request without one.
 #[test]
 fn versions_are_those_of_a_vm_of_2025() {
     let mut service = spot_service();

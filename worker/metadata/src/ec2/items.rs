@@ -6,7 +6,7 @@ use crate::{
     MaintenanceEvent, MaintenanceState, VmFacts, VmMarket, notices::VmAnnouncements, tree::TreeNode,
 };
 
-/// All categories, under a version.
+/// The tree of all metadata categories, which is the same under every version.
 pub(super) fn metadata_tree(facts: &VmFacts, notices: &VmAnnouncements) -> TreeNode {
     let document = TreeNode::directory([(
         "document",
@@ -115,7 +115,7 @@ fn maintenance_event(event: &MaintenanceEvent) -> Value {
     })
 }
 
-/// The coming interruption; only a termination has a termination time.
+/// The announced interruption; only a termination has a termination time. `None`: none is announced.
 fn spot_node(notices: &VmAnnouncements) -> Option<TreeNode> {
     let action = crate::MetadataService::interruption_json(notices.interruption?);
     let mut all = vec![("instance-action".to_owned(), TreeNode::value(action))];

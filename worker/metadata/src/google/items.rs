@@ -79,7 +79,7 @@ pub(super) fn node_json(node: &TreeNode) -> Value {
     Value::Object(named.collect::<Map<_, _>>())
 }
 
-/// A text as JSON: a number or a list if it is one, else a string.
+/// A text as JSON: a number or a list if the text has that form, else a string.
 pub(super) fn text_json(text: &str) -> Value {
     let is_typed = text.starts_with('[') || text.bytes().all(|byte| byte.is_ascii_digit());
     let parsed = Some(text).filter(|_| is_typed).and_then(|text| serde_json::from_str(text).ok());

@@ -184,12 +184,12 @@ pub enum RemoteArgumentsError {
     Help,
 }
 
-/// Checks that arguments from outside name only a program, its input and its amount of work. Files
-/// are named by whoever starts it, and programs that test a host belong to no run.
+/// Checks that arguments from outside name only a program, its input and its amount of work. Files are named by the
+/// worker that starts the program, and programs that test a host belong to no run.
 ///
 /// # Errors
 ///
-/// The reason why they are refused.
+/// The reason why the arguments are refused.
 pub fn check_remote<'a>(
     arguments: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), RemoteArgumentsError> {

@@ -1,7 +1,7 @@
 //! Verification values of the GridNPB 3.1 ED tasks.
 //!
-//! GridNPB publishes tasks 0 to 8 of the classes S, W and A. These were computed with
-//! NPB3.3-SER SP, changed as ED demands, and agree with the published ones to 9e-10.
+//! GridNPB publishes tasks 0 to 8 of the classes S, W and A. The values here were computed with NPB3.3-SER SP, changed
+//! as ED demands, and agree with the published ones to 9e-10.
 
 use crate::class::ProblemClass;
 use crate::nas::sp::EquationNorms;

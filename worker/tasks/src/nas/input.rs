@@ -1,8 +1,8 @@
 //! Input of one repetition of a kernel: the published input, or one that was drawn.
 //!
-//! Repetitions of the published input all have the same figures, so that one computation would tell
-//! them all. So every second repetition gets an input drawn from the task's trail, which depends on
-//! the result of the repetition before.
+//! Repetitions of the published input all have the same figures, so one computation would be enough to claim all of
+//! them. Therefore every second repetition gets an input drawn from the task's trail, which depends on the result of
+//! the repetition before.
 
 use crate::digest::mix_bits;
 

@@ -67,7 +67,8 @@ impl MgKernel {
         Self { problem, seed: SEED, u, r, v }
     }
 
-    /// One V-cycle: the residual goes down to the coarsest grid, the correction comes up.
+    /// Does one V-cycle: the residual is restricted down to the coarsest grid, and the correction interpolated up
+    /// again.
     fn v_cycle(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let Self { problem, u, r, v, .. } = self;
         let smoother = &problem.smoother;

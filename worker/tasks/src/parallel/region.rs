@@ -30,7 +30,7 @@ struct TeamWords {
     publishing: AtomicBool,
 }
 
-/// Words that one rank writes and others read, on one or two cache lines of its own.
+/// Words that one rank writes and other ranks read, on one or two cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
 struct RankWords {
@@ -73,13 +73,13 @@ pub(super) struct CheckedPhases {
 pub(super) struct SharedRegion {
     common: NonNull<TeamWords>,
     ranks: usize,
-    /// Number of phases whose block counts are kept.
+    /// Number of phases, from the first on, whose block counts are kept.
     told: u32,
 }
 
 impl SharedRegion {
-    /// Allocates memory for `ranks` ranks that is shared with all processes forked from now on;
-    /// block counts of the first `told` phases are kept.
+    /// Allocates memory for `ranks` ranks, shared with all processes that are forked from now on; block counts of the
+    /// first `told` phases are kept.
     pub(super) fn new(ranks: usize, told: u32) -> io::Result<Self> {
         // Miri has one process, and private memory alone.
         let sharing = if cfg!(miri) { libc::MAP_PRIVATE } else { libc::MAP_SHARED };

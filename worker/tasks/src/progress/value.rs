@@ -11,7 +11,7 @@ pub enum State {
     Starting,
     /// The work is under way.
     Running,
-    /// The work is done; verified, or without a reference to verify against.
+    /// The work is done, and its answer is verified or has no reference to be verified against.
     Done,
     /// The work is done and its answer is wrong.
     Failed,
@@ -53,11 +53,11 @@ pub struct Progress {
     /// Parts per million of the CPU time, or of the work, that the task was given;
     /// [`Progress::COMPLETE`] only at the end.
     pub ppm: u64,
-    /// CPU time the work has taken, over all the processes it has lived in.
+    /// CPU time that the work has taken, over all processes that the task has run in.
     pub cpu: Duration,
     /// Units of work done; what a unit is depends on the program.
     pub units: u64,
-    /// Grows at every unit of work, at least every few milliseconds of CPU time.
+    /// Counter that grows at every unit of work, at least every few milliseconds of CPU time.
     pub heartbeat: u64,
 }
 

@@ -11,7 +11,7 @@ fn program(runtime: u64, phases: u32, usage: &[f64]) -> JobProgram {
     JobProgram { runtime: secs(runtime), phases, usage }
 }
 
-/// When the job of key 1 is through.
+/// Time, in seconds, at which the job of key 1 has ended.
 fn end(machine: &mut IdealMachine<u32>) -> f64 {
     machine.advance_to_end(1, secs(10_000));
     machine.ended_at(1).map_or(f64::NAN, |end| end.as_secs_f64())
@@ -78,7 +78,7 @@ fn what_is_left_of_a_job_does_not_count_its_neighbours() {
     assert_eq!((machine.left_alone(1), machine.ended_at(2)), (None, None));
 }
 
-/// What uses the reference may know that a job has ended while the reference is still at its
+/// A user of the reference machine may know that a job has ended while the reference still has the job stopped for its
 /// checkpoint.
 #[test]
 fn who_stands_still_for_a_checkpoint_is_in_the_way_of_others_even_when_it_is_gone() {
@@ -179,7 +179,7 @@ const fn spec(baseline: u32, earned_per_hour: u64, initial_s: u64) -> CreditSpec
     }
 }
 
-/// Seconds are as long on its clock as in emulated time.
+/// A burstable machine whose clock runs as fast as emulated time.
 fn burstable(spec: CreditSpec) -> IdealMachine<u32> {
     IdealMachine::with_credits(Some(spec), Speedup::ONE)
 }
@@ -230,7 +230,7 @@ fn only_computing_is_slower_and_only_that_and_checkpoints_take_credits() {
     assert!((end(&mut machine) - 13.0).abs() < 1e-4);
 }
 
-/// Emulated time may pass faster than that of the machine.
+/// Emulated time may pass faster than the machine's time.
 #[test]
 fn credits_are_those_of_emulated_time() {
     let mut machine =
@@ -240,8 +240,8 @@ fn credits_are_those_of_emulated_time() {
     assert!((end(&mut machine) - 6.0).abs() < 1e-4);
 }
 
-/// The same jobs on the same processors as virtual time has them: the model takes what a job uses
-/// of its processors as spread over its time, which makes a difference of a phase or two.
+/// The reference agrees with the model of virtual time on the same jobs and processors: the model spreads a job's use
+/// of its processors over its time, which makes a difference of a phase or two.
 #[test]
 fn it_agrees_with_the_model_of_virtual_time() {
     const PHASES: u32 = 2_000;

@@ -1,4 +1,4 @@
-//! One attempt, as far as its life is concerned.
+//! State of one attempt on a VM, from its start to its end.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub enum AttemptKind {
     Job,
 }
 
-/// Stage in an attempt's life.
+/// Stage of an attempt on its VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptPhase {
     /// The attempt waits for its slots: another attempt in them is being killed or moved.
@@ -46,7 +46,7 @@ pub enum AttemptPhase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingCheckpoint {
     pub(super) number: u32,
-    /// True if the task runs again after standing still for the checkpoint.
+    /// True if the task runs again after its stop for the checkpoint.
     pub(super) goes_on: bool,
     /// Whether the coordinator has stored the checkpoint; `None`: not known yet.
     pub(super) stored: Option<bool>,
@@ -74,12 +74,12 @@ pub(super) struct AttemptLife {
     pub(super) reported: bool,
     /// vCPUs to which a job is to be moved once that is possible.
     pub(super) later: Option<Vec<u32>>,
-    /// True if a job is restored from the checkpoint with which it left its former vCPUs.
+    /// True if a job that was moved is restored from the checkpoint with which it left its previous vCPUs.
     pub(super) moving: bool,
 }
 
 impl AttemptLife {
-    /// Returns whether work on the attempt is under way in a different thread; its end will be an event.
+    /// Returns whether work on the attempt is under way in a different thread; the end of that work will be an event.
     pub(super) const fn is_busy(&self) -> bool {
         matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }

@@ -1,4 +1,4 @@
-//! Checkpoints of tasks that go on, or are killed with them.
+//! Checkpoints of attempts, which run on or are killed afterwards.
 
 use super::{
     AttemptOutcome, AttemptPhase, AttemptTable, DumpOutcome, Key, VmEffect,
@@ -22,7 +22,7 @@ impl AttemptTable {
         }
     }
 
-    /// Queues an attempt for CRIU if another checkpoint is wanted and possible now. It runs until its turn.
+    /// Queues an attempt for CRIU if another checkpoint is wanted and possible now. The attempt runs until its turn.
     pub(super) fn ask_again(&mut self, key: Key) {
         let is_open = self.is_open();
         let Some(life) = self.life_mut(key) else { return };
@@ -111,7 +111,7 @@ impl AttemptTable {
         self.perhaps_let_go();
     }
 
-    /// Records that an attempt runs again after standing still for its checkpoint.
+    /// Records that an attempt runs again after its stop for its checkpoint.
     pub(super) fn goes_on(&mut self, key: Key) {
         if let Some(pending) = self.life_mut(key).and_then(|life| life.pending.as_mut()) {
             pending.goes_on = true;
@@ -147,7 +147,7 @@ impl AttemptTable {
         }
     }
 
-    /// Records that an attempt's work is done: it has finished, or will finish when its time has come.
+    /// Records that an attempt's work is done: the attempt has finished, or will finish at its promised time.
     pub(super) fn work_is_done(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Early;
@@ -175,7 +175,7 @@ mod tests {
     use super::super::{AttemptKind, AttemptLimits, AttemptStart, BirthOutcome, VmEvent};
     use super::*;
 
-    /// A coordinator that was stopped for 20 s had "12 of 14" checkpoints, and nothing was said of two.
+    /// A coordinator that had been stopped for 20 s counted "12 of 14" checkpoints, and two were never reported.
     #[test]
     fn of_checkpoints_that_wait_for_one_on_its_way_all_but_the_last_are_said_to_be_missed() {
         let key = (TaskId::new(1), Attempt::default().next());

@@ -44,7 +44,7 @@ impl AttemptTable {
         self.push_effect(VmEffect::Vacate { key, seats });
     }
 
-    /// Ends an attempt without a process, and launches those that waited for its slots.
+    /// Ends an attempt without a process, and launches the attempts that waited for its slots.
     pub(super) fn end_attempt(&mut self, key: Key, end: AttemptOutcome) {
         let seats = self.slots.all_of(key);
         self.slots.leave_slots(key);

@@ -1,11 +1,11 @@
-//! What is heard of attempts and their VM, and what is to be done then.
+//! Events of attempts and their VM, and the effects that follow from them.
 #![expect(missing_docs, reason = "where a name does not say it all, its variant does")]
 
 use dormouse_units::Tier;
 
 use super::{AttemptKind, AttemptSeat, Key, TierSlot};
 
-/// Order to begin an attempt, for which the reference has assigned seats.
+/// Order to begin an attempt in the seats that the reference model has assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptStart {
     pub key: Key,
@@ -17,8 +17,8 @@ pub struct AttemptStart {
 
 /// Input of an [`AttemptTable`](super::AttemptTable).
 ///
-/// The first ones are commands: [`AttemptTable::is_ready`](super::AttemptTable::is_ready) says when one may come.
-/// Only [`VmEvent::Destroy`] may come at any time.
+/// The first variants are commands: [`AttemptTable::is_ready`](super::AttemptTable::is_ready) says whether a command
+/// may come. Only [`VmEvent::Destroy`] may come at any time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmEvent {
     Start(AttemptStart),
@@ -46,7 +46,7 @@ pub enum VmEvent {
     Turn(Key),
     /// Answer to [`VmEffect::Dump`]: the outcome of the dump.
     Dumped(Key, DumpOutcome),
-    /// The coordinator has stored the checkpoint of this number, or won't.
+    /// The coordinator has stored the checkpoint of this number, or won't store it.
     Stored {
         key: Key,
         number: u32,
@@ -68,10 +68,10 @@ pub enum VmEvent {
     Hangs(Key, String),
     /// Answer to [`VmEffect::Shut`]: CRIU holds no process.
     CriuIdle,
-    /// Answer to [`VmEffect::Freeze`]: the VM is frozen; or it couldn't be.
+    /// Answer to [`VmEffect::Freeze`]: the VM is frozen (`Frozen`), or couldn't be frozen (`NotFrozen`).
     Frozen,
     NotFrozen,
-    /// Answer to [`VmEffect::Thaw`]: the VM is thawed; or it couldn't be.
+    /// Answer to [`VmEffect::Thaw`]: the VM is thawed (`Thawed`), or couldn't be thawed (`NotThawed`).
     Thawed,
     NotThawed,
 }
@@ -84,11 +84,11 @@ pub enum BirthOutcome {
     Over(Result<(), String>),
 }
 
-/// Why a launch failed. None of its processes runs.
+/// Reason why a launch failed; no process of the launch runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFailure {
     pub why: String,
-    /// True if the attempt had its checkpoint, and the checkpoint couldn't be restored.
+    /// True if the attempt's checkpoint was there but couldn't be restored.
     pub image: bool,
 }
 
@@ -110,7 +110,8 @@ pub enum DumpOutcome {
     Failed { why: String, damaged: bool, ended: bool },
 }
 
-/// Outcomes of a job's departure from its vCPUs. None of the job's processes runs, unless it was overtaken.
+/// Outcomes of a job's departure from its vCPUs. None of the job's processes runs, unless a freeze overtook the
+/// departure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepartureOutcome {
     /// The job left its seats; `kept` says whether it can be restored from its checkpoint or must start from scratch.
@@ -148,12 +149,12 @@ pub enum KeptWork {
     Checkpoint(u32),
 }
 
-/// Output of an [`AttemptTable`](super::AttemptTable): what is to be done. Effects are carried out in order, each one
-/// done before the next is begun; what follows from them comes as later events.
+/// Output of an [`AttemptTable`](super::AttemptTable): an action to be carried out. Effects are carried out in order,
+/// each one done before the next is begun; their outcomes are reported as later events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmEffect {
-    /// Start or restore an attempt in these slots, by rank: from the checkpoint that its order names, or with which
-    /// it left its former vCPUs. Nothing starts while the VM is frozen.
+    /// Start or restore an attempt in these slots, by rank: from the checkpoint that its order names, or from the
+    /// checkpoint with which a moved job left its previous vCPUs. Nothing starts while the VM is frozen.
     Launch {
         key: Key,
         seats: Vec<AttemptSeat>,
@@ -178,7 +179,7 @@ pub enum VmEffect {
     Store(Key),
     /// The dump didn't begin: the attempt no longer is stopped for it.
     Release(Key),
-    /// The dump gave no checkpoint: report why, if there is something to report.
+    /// The dump gave no checkpoint: report the reason, if there is one to report.
     NotKept {
         key: Key,
         why: Option<String>,
@@ -231,7 +232,7 @@ pub enum VmEffect {
     Reap(Key),
     /// Check how a process ended, if it has.
     Judge(Key),
-    /// Send [`VmEvent::TimeHasCome`] when the attempt's time has come: at once, if it has.
+    /// Send [`VmEvent::TimeHasCome`] at the attempt's promised end; at once, if that has passed.
     AwaitTime(Key),
     /// Stop waiting for the attempt's time.
     StopAwaiting(Key),

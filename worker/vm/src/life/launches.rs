@@ -1,4 +1,4 @@
-//! Bringing attempts to life once their slots are free, and what comes of it.
+//! Launches of attempts once their slots are free, and the outcomes of launches.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl AttemptTable {
         self.end_attempt(key, AttemptOutcome::Refused);
     }
 
-    /// Records the end of a launch; while the VM is frozen it is kept for the thaw.
+    /// Records the end of a launch; while the VM is frozen, that end is kept for the thaw.
     pub(super) fn hear_launched(&mut self, key: Key, result: Result<BirthOutcome, LaunchFailure>) {
         let given_up = self.find_life(key).is_some_and(|life| life.reported);
         if self.is_frozen() && !given_up {

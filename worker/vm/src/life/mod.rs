@@ -1,8 +1,8 @@
-//! The life of the attempts on one VM: `(now, event) → effects`.
+//! State machine of the attempts on one VM: `(now, event) → effects`.
 //!
-//! [`AttemptTable`] hears what the coordinator commands, what has become of what it wanted done, and that
-//! time has passed; it says what is to be done next, and what is to be reported. Who carries that
-//! out, with processes and CRIU or in a test's memory, decides nothing.
+//! [`AttemptTable`] receives the coordinator's commands, the outcomes of its own effects, and the passing of time; it
+//! returns what is to be done next and what is to be reported. Its caller carries that out, with processes and CRIU or
+//! in a test's memory, and decides nothing.
 
 mod attempt;
 mod attempt_table;

@@ -1,4 +1,4 @@
-//! Jobs that go elsewhere, and attempts that come to the foreground.
+//! Moves of jobs to other vCPUs, and promotions of attempts to the foreground.
 
 use dormouse_units::Tier;
 

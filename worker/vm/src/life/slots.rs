@@ -1,4 +1,4 @@
-//! Who holds which slot of which vCPU, and which slots are in the foreground.
+//! Table of which attempt holds which slot of which vCPU, and which slots are in the foreground.
 
 use dormouse_units::Tier;
 

@@ -48,8 +48,8 @@ impl AttemptTable {
 
     /// Kills the process of an attempt, which then leaves its seat.
     ///
-    /// On a frozen VM it isn't seen gone before the thaw, but it never executes another instruction of its own, since
-    /// it wakes inside the kernel with the signal pending.
+    /// On a frozen VM the process isn't seen gone before the thaw, but it never executes another instruction of its
+    /// own, since it wakes inside the kernel with the signal pending.
     pub(super) fn kill_attempt(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Dying { by: None };
@@ -59,8 +59,8 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of an attempt that was killed for a stop and can't die before a thaw that may never come, so
-    /// that its task can continue elsewhere.
+    /// Reports the end of an attempt that was killed for a stop and whose process can't end before a thaw, which may
+    /// never come; so its task can continue elsewhere.
     pub(super) fn is_as_good_as_gone(&mut self, key: Key) {
         let Some(life) = self.find_life(key) else { return };
         if !matches!(life.phase, AttemptPhase::Dying { .. }) || life.stop.is_none() {
@@ -101,8 +101,8 @@ impl AttemptTable {
         }
     }
 
-    /// Fails an attempt whose process the kernel doesn't let die, as with a disk that doesn't answer. Its slot stays
-    /// occupied.
+    /// Fails an attempt whose process the kernel doesn't let die, as when a disk doesn't answer. The attempt's slot
+    /// stays occupied.
     pub(super) fn outlives_its_kill(&mut self, key: Key) {
         let after = self.limits.kill.as_millis();
         let Some(life) = self.life_mut(key) else { return };

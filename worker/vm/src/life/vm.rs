@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::{AttemptPhase, AttemptTable, Key, VmEffect, VmEvent, attempt::AttemptLife};
 
-/// Stage of a VM's life on its host.
+/// Stage of a VM on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VmLifecycle {
     Up,
-    /// A freeze waits until CRIU lets go of a task, which takes a moment; in a frozen VM it never would.
+    /// A freeze waits until CRIU releases a task, which takes a moment; in a frozen VM CRIU never would.
     Shut,
     Freezing,
     Frozen {
@@ -25,7 +25,7 @@ pub(super) enum VmLifecycle {
 }
 
 impl AttemptTable {
-    /// Returns whether a command may come: none may while a freeze waits.
+    /// Returns whether the VM accepts a command now: none is accepted while a freeze waits.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         matches!(self.state, VmLifecycle::Up | VmLifecycle::Frozen { .. })

@@ -1,4 +1,4 @@
-//! Checkpoints that are asked for while a task runs.
+//! Checkpoints that are requested while a task runs.
 
 use dormouse_units::{Attempt, TaskId, Time};
 

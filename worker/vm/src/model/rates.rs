@@ -1,4 +1,4 @@
-//! The speed at which the tasks of a VM go on, by who sits beside whom.
+//! Speeds of a VM's tasks, which depend on the tasks beside them on their vCPUs.
 
 use dormouse_units::{Mode, Ppm, RandomStream, Tier};
 
@@ -68,8 +68,8 @@ impl VmModel {
         background_rate(most, least, of)
     }
 
-    /// Returns the speed that credits allow a task whose processes compute together for the sum of their usages of the
-    /// time, at most all of it.
+    /// Returns the speed that credits allow a task that has its vCPUs alone: its processes together compute for the sum
+    /// of their usages of the time, at most all of it.
     fn unhindered_rate(&self, running: &SeatedTask, mode: Mode) -> Ppm {
         match self.machine.speed_ceiling(mode) {
             Ppm::ONE => Ppm::ONE,

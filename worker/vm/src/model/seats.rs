@@ -1,4 +1,4 @@
-//! Who sits where: tasks take their seats, leave them, or go to others.
+//! Seats of a VM's tasks: tasks take seats, leave them, or move to others.
 
 use dormouse_units::{Attempt, Cpus, RandomStream, Span, TaskId, Tier, Time};
 

@@ -55,8 +55,8 @@ fn a_task_takes_its_time_and_its_checkpoints() {
     assert!(vm.is_empty());
 }
 
-/// One that is asked for while it runs holds what was done then, beside those that are planned; one
-/// that is being taken will do.
+/// A checkpoint requested while the task runs holds the work done by then, in addition to planned checkpoints; if a
+/// checkpoint is under way, that one counts.
 #[test]
 fn a_checkpoint_is_taken_when_it_is_asked_for() {
     let mut vm = regular();
@@ -85,8 +85,8 @@ fn a_checkpoint_is_taken_when_it_is_asked_for() {
     );
 }
 
-/// 36 credits an hour are .6 a minute, and a vCPU that is used takes 1 a minute: 10 + 3.6 - 6
-/// after a task of 300 s and its checkpoint of 60 s. What has finished uses nothing.
+/// 36 credits an hour are 0.6 a minute, and a used vCPU costs 1 a minute: 10 + 3.6 - 6 after a task of 300 s and its
+/// checkpoint of 60 s. A finished task uses nothing.
 #[test]
 fn a_checkpoint_uses_the_processor() {
     let credits = CreditSpec {
@@ -155,8 +155,8 @@ fn a_late_start_is_promised_what_it_missed() {
     assert_eq!(run(&mut vm, Time::from_secs(200)), [(100, finished)]);
 }
 
-/// A task that begins with a checkpoint works, by its promise, from when that was decided on, however
-/// long its restore takes: it uses credits from then on, as in virtual time, where a restore takes none.
+/// A task that begins with a checkpoint is promised work, and uses credits, from the decision to start it on, however
+/// long its restore takes, as in virtual time, where a restore takes no time.
 #[test]
 fn a_restored_task_uses_credits_from_its_decision_on() {
     let spec = |initial: u64| MachineSpec {
@@ -197,8 +197,8 @@ fn a_restored_task_uses_credits_from_its_decision_on() {
     }
 }
 
-/// A program whose inputs come for 40 s of its 100: it is owed nothing for them and uses no credits, and its end is
-/// 40 s later. Of the 5 s that its birth took after that it is owed all.
+/// A task of 100 s that waits 40 s for its inputs is promised no work and uses no credits in these 40 s, and ends 40 s
+/// later. The 5 s that its start took afterwards are promised in full.
 #[test]
 fn a_task_that_waits_for_what_it_begins_with_is_owed_nothing() {
     let mut vm = burstable(4);
@@ -245,7 +245,7 @@ fn a_task_taken_over_goes_on_from_what_was_kept() {
     assert_eq!(at, [35, 60]);
 }
 
-/// 36 credits an hour are .6 a minute.
+/// A burstable VM with this many initial credits, which earns 36 credits an hour, 0.6 a minute.
 fn burstable(initial: u64) -> VmModel {
     let credits = CreditSpec {
         baseline: Ppm::new(200_000),
@@ -300,7 +300,7 @@ fn one_process_a_slot_and_memory_for_all() {
     assert_eq!(start(&mut vm, first(4)), Ok(vec![0]));
 }
 
-/// Whether tasks that are done go by themselves or are stopped at once is the same to all others.
+/// It makes no difference to other tasks whether finished tasks leave by themselves or are stopped at once.
 #[test]
 fn who_leaves_by_itself_is_as_one_that_is_stopped() {
     let mut stays = regular().with_sharing(ProcessorSharing::default(), 7);
@@ -342,7 +342,7 @@ fn out_of_credits_is_the_baseline_until_a_whole_one_is_earned() {
     assert_eq!(speed(&vm, 1), Some(1_000_000));
 }
 
-/// A task in the background of one that is at its baseline, and of its checkpoint.
+/// A task in the background of a task at its baseline, and of that task's checkpoint.
 #[test]
 fn the_background_gets_what_the_foreground_leaves() {
     let mut vm = burstable(4);
@@ -363,7 +363,8 @@ fn the_background_gets_what_the_foreground_leaves() {
     assert_eq!(run(&mut vm, Time::from_secs(300)), [(290, finished(2))]);
 }
 
-/// Usage .4 in front of usage .5 at a utilisation of .7: .7 x .6 / .5; and a loss of .1.
+/// A foreground of usage 0.4 leaves a background of usage 0.5, at a utilisation of 0.7, the speed 0.7 x 0.6 / 0.5; the
+/// foreground itself loses 0.1.
 #[test]
 fn a_gang_goes_as_fast_as_its_slowest_process() {
     let sharing = ProcessorSharing {
@@ -419,7 +420,7 @@ fn a_gang_at_the_baseline_of_a_burstable_vm_freezes_and_thaws() {
     assert_eq!(run(&mut vm, Time::from_secs(700)), [(600, finished(1))]);
 }
 
-/// All processes of a gang stand still for its checkpoints, which use their vCPUs.
+/// All processes of a gang are stopped for its checkpoints, which use their vCPUs.
 #[test]
 fn a_gang_is_checkpointed() {
     let mut vm = burstable(10);

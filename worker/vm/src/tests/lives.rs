@@ -1,4 +1,4 @@
-//! The lives of the attempts on a VM, whatever is commanded and whatever becomes of it.
+//! Random tests of the attempts on a VM: any commands, with any outcomes.
 #![allow(clippy::allow_attributes, clippy::panic, clippy::expect_used, reason = "tests panic")]
 
 mod backend;
@@ -15,7 +15,7 @@ use crate::life::{AttemptKind, AttemptStart, VmEvent};
 enum Op {
     Command(VmEvent),
     Destroy,
-    /// One of the things under way, picked by the number, goes on in this way.
+    /// The piece of work under way that the number picks advances in this way.
     Advance(usize, How),
     Exit(u32, bool),
     Hang(u32),

@@ -1,6 +1,5 @@
-//! Whatever is done to a VM, in whatever order: its vCPUs give no more than they have, work that is
-//! done stays done, credits stay in their bucket, and it does not matter in what pieces time is
-//! passed.
+//! Random sequences of changes to a VM: its vCPUs never give more than they have, finished work stays finished, credits
+//! stay within the bucket's limits, and passing time in pieces or at once has the same result.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +84,7 @@ fn vm(is_burstable: bool, shares: bool) -> VmModel {
     }
 }
 
-/// What a test knows of a task beside the model.
+/// Facts that a test knows of a task beside the model.
 #[derive(Clone, Debug)]
 struct Known {
     on: Vec<u32>,
@@ -94,7 +93,7 @@ struct Known {
     done: Span,
 }
 
-/// A VM to which things are done.
+/// A VM to which a test applies changes, with the tasks that the test expects on it.
 #[derive(Clone, Debug)]
 struct Bench {
     vm: VmModel,
@@ -204,7 +203,7 @@ impl Bench {
         self.vm.step_until(now, &mut self.told);
     }
 
-    /// What must hold at any time.
+    /// Checks the conditions that must hold at any time.
     fn check(&mut self) {
         if let Some(credits) = self.vm.machine().credits() {
             assert!(credits <= CAP, "{credits:?}");
@@ -228,7 +227,7 @@ impl Bench {
         }
     }
 
-    /// All that can be seen of it.
+    /// The observable state of the VM: its credits, the time of its next event, and its tasks.
     fn state(&mut self) -> (Option<Credits>, Option<Time>, Vec<String>) {
         let next_at = self.vm.next_at();
         let of = |&task: &TaskId| {

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::number::short;
 
-/// Greatest number of links with arrow heads; with more, links are thin and have none.
+/// Greatest number of links that are drawn with arrow heads; if there are more, links are thin and have none.
 const MANY_LINKS: usize = 150;
 
 impl GanttChart {
@@ -235,7 +235,7 @@ fn mark_shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Mar
     html! { path class={ "item " (class) } d=(d) { (title(words)) } }
 }
 
-/// A lane's life and names.
+/// The frame of a lane: the time in which its machine exists, and the lane's names.
 fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) -> Markup {
     let (top, height) = layout.lane(n);
     let life = lane.life.map(|(from, until)| (x.at(seconds(from)), x.at(seconds(until))));

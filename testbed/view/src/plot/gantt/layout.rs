@@ -7,13 +7,13 @@ use super::{GanttChart, GanttLane, GanttPlace};
 
 pub(super) const WIDTH: f64 = 1_240.0;
 pub(super) const RIGHT: f64 = 18.0;
-/// Height of all rows together in pixels, unless a row would leave the range of `ROW`.
+/// Height of all rows together in pixels, unless the height of a row would leave the range `ROW`.
 const HEIGHT: f64 = 900.0;
 const ROW: (f64, f64) = (2.5, 15.0);
-/// Height of a measure in rows; it has labels if it is at least `LABELLED` pixels high.
+/// Height of a lane's measure, in rows; the measure has labels if it is at least `LABELLED` pixels high.
 const MEASURE: f64 = 1.5;
 pub(super) const LABELLED: f64 = 15.0;
-/// Height of a line for a lane's name, and of both lines of its text, in pixels.
+/// Height of a line for a lane's name (`NAME`), and of both lines of its text (`TWO_LINES`), in pixels.
 const NAME: f64 = 11.5;
 const TWO_LINES: f64 = 24.0;
 
@@ -90,8 +90,8 @@ impl GanttLayout {
         (top + 2.0_f64.min(self.row * 0.15), top + MEASURE * self.row)
     }
 
-    /// Number of lines of text that a lane has room for; where lanes are lower than a line, most
-    /// have none.
+    /// Number of lines of text that a lane has room for; where lanes are lower than a line of text, most lanes have
+    /// room for none.
     pub(super) fn lines(&self, n: usize) -> usize {
         let (_, height) = self.lane(n);
         if height >= TWO_LINES - 0.5 {

@@ -4,7 +4,8 @@ use crate::calibration::{CalibrationCell, CellOutcome};
 
 const WANTED: WantedErrors = WantedErrors { worst: 0.05, mean: 0.005 };
 
-/// Demand of an experiment at a load of .9 that says 30, on a host that holds it at any speed-up.
+/// Demand of an experiment with a load of 0.9 and a speed-up of 30, on a host that holds the experiment at any
+/// speed-up.
 const DEMAND: ExperimentDemand = ExperimentDemand {
     load: 0.9,
     shortest_s: 119.0,
@@ -16,7 +17,7 @@ const DEMAND: ExperimentDemand = ExperimentDemand {
     no_faster: false,
 };
 
-/// With these worst errors at a load of 1; mean errors are a twentieth of them.
+/// A calibration with these worst errors at a load of 1, by speed-up; mean errors are a twentieth of them.
 fn measured(cells: &[(f64, f64)]) -> Calibration {
     calibration(cells.iter().map(|&(speedup, worst)| cell(speedup, 1.0, worst)).collect())
 }
@@ -192,7 +193,7 @@ fn without_a_calibration_of_this_host_and_load_it_is_the_experiments() {
     assert_eq!(taken(&choice), (30.0, "as in the experiment"));
 }
 
-/// A run is gone on with only if its header, read and written again, is still the same.
+/// A run is continued only if its header, read and written again, is still the same.
 #[test]
 fn a_choice_is_the_same_after_it_was_read_from_a_log() {
     let odd = [(10.0, -0.009_914_997_550_135_39), (20.0, 1.0 / 3.0), (30.0, 0.1 + 0.2)];

@@ -16,7 +16,7 @@ struct DrawnPoint {
     i: usize,
 }
 
-/// Sets +1 at the points with the largest random numbers and −1 at those with the smallest.
+/// Sets +1 at the points with the largest random numbers and −1 at the points with the smallest.
 pub(super) fn place_charges(
     grid: &mut GhostGrid,
     seed: u64,

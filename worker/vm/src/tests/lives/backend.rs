@@ -1,5 +1,5 @@
-//! A backend in memory: it carries out what the lives on a VM want done, late, in any order and
-//! with any outcome, and notes what must never be.
+//! A backend in memory: it carries out the effects that a VM's attempts request, late, in any order and with any
+//! outcome, and checks that nothing happens that never may.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::life::{
 pub(crate) const VCPUS: u32 = 2;
 const KILL: Duration = Duration::from_secs(10);
 
-/// What comes of something in this backend.
+/// Outcome of a piece of work in this backend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum How {
     Well,
@@ -23,7 +23,7 @@ pub(crate) enum How {
     Worse,
 }
 
-/// What is under way, and will be heard of.
+/// Work under way, whose end will be an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Work {
     Launch {
@@ -31,7 +31,7 @@ enum Work {
         moving: bool,
     },
     Turn(Key),
-    /// `held`: CRIU has taken hold of it.
+    /// A dump; `held`: CRIU has taken hold of the process.
     Dump {
         key: Key,
         kill: bool,
@@ -52,11 +52,11 @@ enum Work {
     Thaw,
 }
 
-/// A process, as the kernel has it.
+/// State of a process in the simulated kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Process {
     Alive,
-    /// The process stands still since its dump.
+    /// The process is stopped since its dump.
     Still,
     Exited {
         ok: bool,
@@ -77,11 +77,11 @@ struct Of {
     begun: u32,
     ends: u32,
     forgotten: bool,
-    /// A checkpoint was wanted of it, and none has begun since.
+    /// Number of requested checkpoints of the attempt that neither began nor were dropped.
     wished: u32,
 }
 
-/// The backend, and the lives that it serves.
+/// The backend, with the table of attempts that it serves.
 #[derive(Debug)]
 pub(crate) struct Backend {
     lives: AttemptTable,
@@ -116,7 +116,7 @@ impl Backend {
         }
     }
 
-    /// A command comes, as soon as one may.
+    /// Queues a command, which is passed on as soon as a command may come.
     pub(crate) fn command(&mut self, event: VmEvent) {
         if self.destroyed {
             return;
@@ -134,7 +134,7 @@ impl Backend {
         }
     }
 
-    /// What no command can be, is not passed on.
+    /// Passes a command on, unless it is impossible in the present state.
     fn obey(&mut self, event: VmEvent) {
         match &event {
             VmEvent::Start(AttemptStart { key, kind, on, tier }) => {
@@ -229,7 +229,7 @@ impl Backend {
         assert!(!self.frozen || self.lives.next_at().is_none(), "a frozen VM has no time");
     }
 
-    /// Nothing is begun on a VM that is frozen, or is about to be.
+    /// Checks that nothing is begun on a VM that is frozen or about to be frozen.
     fn may_begin(&self, effect: &VmEffect) {
         assert!(!self.frozen && !self.shut, "{effect:?} on a frozen VM");
     }
@@ -350,7 +350,7 @@ impl Backend {
         Some(VmEvent::Exited(key, result))
     }
 
-    /// One is wanted of it, and it does not wait for somebody else's place.
+    /// True if a checkpoint of the attempt was requested and the attempt doesn't wait for another attempt's slot.
     fn is_owed_a_checkpoint(&self, key: Key) -> bool {
         self.all[&key].wished > 0
             && !matches!(self.lives.attempt_phase(key), Some(AttemptPhase::Waiting { .. }))
@@ -407,7 +407,7 @@ impl Backend {
         self.unseat(key, seats);
     }
 
-    /// Something that is under way comes to its end, or a step nearer.
+    /// Brings the picked piece of work under way to its end, or a step nearer.
     pub(crate) fn advance(&mut self, which: usize, how: How) {
         if self.under_way.is_empty() {
             return;
@@ -539,7 +539,7 @@ impl Backend {
         }
     }
 
-    /// A process comes to its own end.
+    /// Lets a process end by itself.
     pub(crate) fn exit(&mut self, key: Key, ok: bool) {
         let runs = |of: &Of| of.process == Some(Process::Alive) && !of.killed;
         if !self.frozen && !self.destroyed && self.all.get(&key).is_some_and(runs) {
@@ -554,7 +554,7 @@ impl Backend {
         }
     }
 
-    /// The attempt has stood still for its checkpoint for long enough.
+    /// Lets the attempt run again after its stop for a checkpoint.
     pub(crate) fn go_on(&mut self, key: Key) {
         let stands = |of: &Of| of.process == Some(Process::Still);
         let runs = self.lives.is_running(key);
@@ -564,8 +564,8 @@ impl Backend {
         }
     }
 
-    /// All that is under way comes to a good end, and so does all that runs. Every attempt has
-    /// ended then, exactly once, and nothing is left of the VM.
+    /// Brings all work under way and all running processes to a good end; then every attempt has ended exactly once,
+    /// and nothing is left of the VM.
     pub(crate) fn come_to_rest(&mut self) {
         for round in 0.. {
             assert!(round < 1000, "it does not come to rest: {self:?}");
