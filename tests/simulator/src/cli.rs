@@ -60,6 +60,9 @@ pub struct Arguments {
     /// Leave the folders of runs in this one, with their logs.
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// Violations that are known and open: a line each, `SEED INVARIANT REASON`; they are printed, and are no failure
+    #[arg(long, value_name = "FILE")]
+    open: Option<PathBuf>,
     /// Do not shrink the plans of violations.
     #[arg(long)]
     no_shrink: bool,
@@ -186,7 +189,29 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
         writeln!(out, "found by seed {seed} after {runs} runs: {}", violation.invariant)
             .map_err(said)?;
     }
-    Ok(status(!tally.violations.is_empty() || has_to_reach && !unreached.is_empty()))
+    let open = match &arguments.open {
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?
+        }
+        None => String::new(),
+    };
+    let is_new = |outcome: &&Outcome| !is_open(outcome, &open);
+    let new = tally.violations.iter().filter(is_new).count();
+    if new < tally.violations.len() {
+        let known = tally.violations.len() - new;
+        writeln!(out, "{known} of the violations are known and open").map_err(said)?;
+    }
+    Ok(status(new > 0 || has_to_reach && !unreached.is_empty()))
+}
+
+/// Returns whether these lines have the outcome's seed and the invariant that it broke.
+fn is_open(outcome: &Outcome, open: &str) -> bool {
+    let Some(violation) = &outcome.violation else { return false };
+    open.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        words.next().and_then(|seed| seed.parse().ok()) == Some(outcome.seed)
+            && words.next() == Some(violation.invariant.to_string().as_str())
+    })
 }
 
 /// How large a plan is, for people.

@@ -15,6 +15,9 @@ pub(super) struct Instants {
     has_happened: bool,
     /// A timer of the run was heard of, or the instant was over.
     has_gone_on: bool,
+    /// The run was resumed at this instant: jobs and timers of all the time before it come at it, in the order of their
+    /// own times.
+    is_resumed: bool,
 }
 
 impl Instants {
@@ -33,7 +36,7 @@ impl Instants {
         match &step.event {
             // A job that users submit while the run goes is of the time at which it came.
             Event::Submitted { key: None, job, .. } if job.after.is_none() => {
-                if self.has_gone_on && job.submitted == step.at {
+                if self.has_gone_on && !self.is_resumed && job.submitted == step.at {
                     return wrong("a job that was due at this instant comes after a timer of it");
                 }
                 self.has_happened = true;
@@ -48,7 +51,10 @@ impl Instants {
             }
             Event::Tick => (self.has_happened, self.has_gone_on) = (true, true),
             // What went before is of a coordinator that heard of no more.
-            Event::Resumed { .. } => (self.has_happened, self.has_gone_on) = (true, false),
+            Event::Resumed { .. } => {
+                *self =
+                    Self { at: step.at, has_happened: true, has_gone_on: false, is_resumed: true };
+            }
             _ => self.has_happened = true,
         }
         Ok(())
