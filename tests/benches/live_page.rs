@@ -12,7 +12,8 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const FRAMES: &str = include_str!("live_page/frames.js");
 
-/// Reads the stream of changes, parses each and draws nothing; gives the milliseconds until it has so many.
+/// A script that reads the stream of changes and parses each without drawing; gives the milliseconds until so many
+/// have come.
 const BARE: &str = r#"
 const [all, done] = arguments;
 const begun = performance.now();
