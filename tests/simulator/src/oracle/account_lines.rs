@@ -15,7 +15,7 @@ use crate::invariant::Invariant;
 pub(super) struct AccountLines {
     accounts: BTreeSet<(TaskId, Attempt)>,
     reported: BTreeSet<(HostId, u64)>,
-    /// Reports whose account is there, and which are not.
+    /// Reports that the log does not have yet, although it has their accounts.
     awaited: BTreeSet<(HostId, u64)>,
     parted: u64,
 }

@@ -262,8 +262,8 @@ mod tests {
         VmUse { pieces: pieces.iter().map(piece).collect(), is_taken }
     }
 
-    /// Each tariff charges what the providers' pages say, for a use of an hour at 60 of which 30 minutes are checked
-    /// first, and a further use at 90.
+    /// Each tariff charges what its provider's page says: for 30 and 90 minutes at a price of 60, and for a use whose
+    /// price changes.
     #[test]
     fn each_tariff_charges_what_its_provider_says() {
         let all = |used: VmUse| {

@@ -10,7 +10,7 @@ use dormouse_units::{Span, Time, VmId};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// The credits of a burstable VM; times are in microseconds, credits in microseconds of a vCPU.
+/// The times and rates of a burstable VM, from which its credits are computed, and the surplus it was charged.
 #[derive(Debug)]
 struct CreditBill {
     rates: BurstableTerms,

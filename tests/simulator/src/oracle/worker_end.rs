@@ -13,8 +13,8 @@ use crate::worker_end::WorkerEnd;
 pub struct WorkerEndFacts<'a> {
     /// The error messages with which coordinators ended that were not killed.
     pub coordinators: &'a [String],
-    /// Whether the disk has refused a coordinator its log, and another was paused: a coordinator may have announced
-    /// its end for that before it was killed.
+    /// Whether the disk has refused a coordinator a write of its log: the coordinator may have told workers that it
+    /// ends for that before it was killed.
     pub has_refused: bool,
     /// Whether the run's user has paused the run.
     pub is_paused: bool,
