@@ -21,7 +21,7 @@ use crate::log_change::LogChange;
 use crate::oracle::Oracle;
 use crate::trace::{Lines, Trace};
 
-/// More lines of a trace than any run has that makes progress.
+/// A number of trace lines that no run reaches as long as it makes progress.
 const MOST_LINES: u64 = 1_000_000;
 
 /// The stage of one run. Clones share the same stage.
