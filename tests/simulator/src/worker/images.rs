@@ -94,7 +94,7 @@ impl<U: Uplink> Images<U> {
         }
     }
 
-    /// Removes the checkpoints of a task that the coordinator does not want to continue from them.
+    /// Removes the checkpoints of a task, as the coordinator does not want the task to continue from them.
     pub(super) fn forget(&self, task: TaskId) {
         if self.store().images.remove(&task).is_some() {
             self.shared().has_images(task, 0);
@@ -111,7 +111,7 @@ impl<U: Uplink> Images<U> {
     /// Stores a new checkpoint of a task, with the next number.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The store is full.
     pub(super) fn keep(
         &self,
         (task, attempt): (TaskId, Attempt),

@@ -172,7 +172,7 @@ async fn one_life<U: Uplink>(
     end
 }
 
-/// Passes commands from the session to the machines, and reports them to the witness.
+/// Passes events from the session on to the machines, and reports the commands among them to the witness.
 async fn pass_on(
     worker: &str,
     incarnation: u64,

@@ -2,8 +2,8 @@
 //! workers' sessions, are the real code. Each is on a host of turmoil, whose own clock advances only when nothing can
 //! be done. Coordinators and workers are killed and started again; links are cut, held back and slowed.
 //!
-//! A seed says what is done when, and how long each message takes. What TLS draws (keys, and with them the
-//! lengths of messages) is the system's: a seed that fails mostly fails again, and need not.
+//! A seed fixes when each action happens, and how long each message takes. What TLS draws (keys, and with them the
+//! lengths of messages) comes from the system: a seed that fails usually fails again, but not always.
 
 mod coordinator;
 mod network;

@@ -53,7 +53,7 @@ fn said(deeds: &[Deed]) -> Vec<&Report> {
     said.collect()
 }
 
-/// The plan of a worker whose machines fail in every way.
+/// The plan of a worker whose machines often fail, in every way except creating VMs.
 fn troubled(seed: u64) -> WorkerPlan {
     let often = Ppm::new(100_000);
     let rates = Rates {
