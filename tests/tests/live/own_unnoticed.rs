@@ -41,7 +41,7 @@ speedup = SPEEDUP
 const HABITS: [&str; 6] =
     ["affinity", "sigcont", "stopped_child", "timerfd_fast", "timerfd_slow", "waitstop"];
 
-/// A live run in a folder of its own, whose tasks are these words of the experiment's file.
+/// A live run in a folder of its own; its tasks are set by the experiment text that is passed in.
 struct OwnRun {
     folder: tempfile::TempDir,
 }

@@ -1,4 +1,4 @@
-//! Parts of tasks that another host computes again, once a run has ended.
+//! Spot checks: parts of tasks that another host computes again after the end of a run.
 //!
 //! The live tests need what the other live tests need (`whole_runs.rs`).
 
@@ -29,10 +29,11 @@ speedup = 60
 share = 0.1
 "#;
 
-/// The same tasks, each of which is CG: a repetition takes some tens of milliseconds.
+/// The task setting for kernels of the kind CG, whose repetitions take some tens of milliseconds each.
 const KERNEL: &str = "tasks = { kind = \"cg\", class = \"S\" }\n";
 
-/// Six programs of the user's own on two VMs of a vCPU each, a second of CPU time each, of which all may be run again.
+/// An experiment of six user programs on two VMs of a vCPU each; each takes a second of CPU time, and all may be run
+/// again.
 fn own(script: &str, deterministic: bool) -> String {
     format!(
         r#"name = "checked-own"
@@ -82,7 +83,7 @@ fn run(out: &Path, workers: &str, variable: Option<(&str, &str)>) -> Output {
     run_text(CHECKED, out, workers, variable)
 }
 
-/// What the checks of a run took of the CPU time that its attempts took, in percent.
+/// CPU time of a run's spot checks, in percent of that of its attempts.
 fn part_of_cpu_time(out: &Path) -> f64 {
     let spent = |of: &str, kind: &str| -> f64 {
         let all = events(out).into_iter().filter(|event| event[of] == kind);
@@ -97,7 +98,7 @@ fn evidence(summary: &Value) -> String {
     said.join("|")
 }
 
-/// What came of the spot checks, in the log.
+/// The results of the spot checks, from the log.
 fn found(out: &Path) -> Vec<Value> {
     let all = events(out).into_iter();
     all.filter(|event| event["event"] == "spot-check").collect()

@@ -52,7 +52,7 @@ fn lines(out: &Path, file: &str) -> usize {
     fs::read_to_string(out.join(file)).unwrap().lines().filter(|l| !l.starts_with(';')).count()
 }
 
-/// Both tenants have done all their work, and every tool says so.
+/// Checks that both tenants have done all their work, by every command that reports it.
 fn both_are_done(out: &Path, tasks: u64, jobs: u64) {
     let summary = summary(out);
     let [bag, of_jobs] = &summary["tenants"].as_array().unwrap()[..] else {
@@ -113,7 +113,7 @@ fn a_room_for_one_of_them_is_shared_in_time() {
     assert!(summary(&out)["counts"]["launches_refused"].as_u64() > Some(0));
 }
 
-/// Both have done all their work, and what the VMs in the background were left is said.
+/// Checks that all work is done, and that the output says what was left for the VMs in the background.
 fn background_is_done(out: &Path, tasks: u64) {
     both_are_done(out, tasks, 5);
     let summary = summary(out);
