@@ -100,7 +100,7 @@ impl Browser {
         self.wait(self.driver().goto(address));
     }
 
-    /// Loads the page anew.
+    /// Reloads the page.
     pub fn reload(&self) {
         self.wait(self.driver().refresh());
     }

@@ -11,7 +11,7 @@ use crate::needs::Need;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Benchmarks {
-    /// By how much (a part of the bound) a ratio may be worse than its bound before that is a finding.
+    /// By how much a ratio may be worse than its bound before that is a finding, as a part of the bound.
     pub tolerance: f64,
     /// The benchmarks in the order in which they are run.
     #[serde(rename = "benchmark")]
@@ -57,7 +57,7 @@ pub enum Build {
 pub struct Bound {
     /// Name of the figure, unique among all benchmarks.
     pub name: String,
-    /// What the figure is.
+    /// Description of the figure.
     pub what: String,
     /// Unit of the figure and of its peer's figure.
     pub unit: String,

@@ -12,7 +12,7 @@ pub struct Figure {
     pub benchmark: String,
     /// Name of the figure.
     pub name: String,
-    /// What the figure is.
+    /// Description of the figure.
     pub what: String,
     /// Unit of the value and of the peer's value.
     pub unit: String,

@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 ///
 /// # Errors
 ///
-/// There is no folder for what benchmarks report. What goes wrong with a benchmark is in its outcome.
+/// The folder for the reports of benchmarks can't be made. If a benchmark fails, its outcome says so.
 pub fn run(
     benchmarks: &Benchmarks,
     builder: &Builder,

@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Number of events that wait in the queue at any time, as in a run of some dozen VMs and their tasks.
 const WAITING: u64 = 256;
 
-/// Seconds of real time that so many events take, if `looked_at` things are read at each.
+/// Seconds of real time that `events` events take, if `looked_at` things are read at each.
 pub(crate) fn seconds(events: u64, looked_at: usize) -> f64 {
     let things: Vec<u64> = (0..looked_at as u64).collect();
     let begun = Instant::now();

@@ -13,7 +13,7 @@ use dormouse_tests::{
     traces,
 };
 
-/// One host, whose VMs nobody takes away.
+/// Settings of a cloud with one host, whose VMs are never taken away.
 const CLOUD: &str = r#"name = "own-attacks"
 seed = 1
 [cloud]

@@ -1,5 +1,5 @@
-//! Programs of others as tasks of live runs: their VMs are taken away, they go on from their checkpoints on others, and
-//! leave what they leave undisturbed.
+//! Users' programs as tasks of live runs: their VMs are taken away, they continue from their checkpoints on other VMs,
+//! and their outputs are the same as without disturbance.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and the programs themselves, which `scripts/test`
 //! installs: Python with numpy and SQLite, minisat, xz.

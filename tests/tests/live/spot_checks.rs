@@ -65,7 +65,7 @@ spot-checks = 1.0
     )
 }
 
-/// Runs an experiment live on so many workers, with this variable in their environment.
+/// Runs an experiment live on `workers` workers, with this variable in their environment.
 fn run_text(text_of: &str, out: &Path, workers: &str, variable: Option<(&str, &str)>) -> Output {
     let file = out.with_extension("toml");
     fs::write(&file, text_of).unwrap();
@@ -194,8 +194,8 @@ fn parallel_jobs_are_computed_again_in_part_and_workers_that_waited_are_found() 
     assert!(said.contains("NOT FAITHFUL") && said.contains("computed again: place"), "{said}");
 }
 
-/// A program of the user's own that says that it is deterministic is run once more in full; one that is not is told of, and so would
-/// be an output that no program made.
+/// A program of the user's that is declared deterministic is run again in full. One that is not deterministic is found
+/// and reported, as an output would be that no program made.
 #[test]
 fn a_deterministic_program_is_run_again_in_full_and_one_that_is_not_is_found() {
     let Some(_turn) = shared_live_turn() else { return };

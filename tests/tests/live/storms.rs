@@ -1,6 +1,6 @@
-//! Kill storms: live runs whose coordinator, worker or both are killed at random moments, one to
-//! three times, and gone on with until they are over. Every task comes to the right answer, the
-//! log checks and replays, and nothing of the run is left on the host.
+//! Kill storms: live runs whose coordinator, worker or both are killed at random moments, one to three times, and
+//! which are resumed until they are over. Every task comes to the right answer, the log checks and replays, and
+//! nothing of the run is left on the host.
 //!
 //! `STORMS` says how many (6), `STORM_SEED` which (1); `scripts/storm` sets both. The folder of a
 //! storm that fails is kept. They need what the other live tests need (`whole_runs.rs`).

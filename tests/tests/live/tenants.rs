@@ -220,7 +220,7 @@ fn a_live_run_of_both_that_is_ended_counts_the_jobs_that_came_to_their_end() {
     nothing_is_left_but(&before);
 }
 
-/// The same bag beside the jobs of `some.swf`.
+/// An experiment with the tenants' bag beside the jobs of the log `some.swf`.
 fn of_a_log() -> String {
     let (first, _) = SHARED.split_once("[tenant.workload]\nkind = \"jobs\"").unwrap();
     let jobs = "kind = \"swf\"\nprocessors = 4\non-malformed = \"skip\"\nlog = \"some.swf\"\n";
@@ -242,9 +242,9 @@ fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
     assert_eq!(summary["tenants"][1]["tasks"]["completed"], 2, "{summary:#}");
 }
 
-/// The steps of a run with very many jobs are left out of its log, whoever shares it with them; it
-/// is asked about by making it again.
-/// Leaves out of a run's folder what older versions had not: the hash chain of its log, and its seal.
+/// A run with very many jobs, also one of several tenants, has no steps in its log; `explain` repeats the run to
+/// answer. This function removes what older versions did not write to a run's folder: the hash chain of the log, and
+/// its seal.
 fn older(run: &Path) {
     let (log, path) = (run.join("events.jsonl"), run.join("summary.json"));
     let events = fs::read_to_string(&log).unwrap();

@@ -18,7 +18,7 @@ use dormouse_worker::{
 
 use crate::worker::{SOON, Worker, name, wait_for};
 
-/// What is done to a program in the middle of its work.
+/// A disturbance of a program in the middle of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProgramDisturbance {
     Nothing,

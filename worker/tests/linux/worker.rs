@@ -44,9 +44,8 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The start of a worker, in the order a worker does it.
-    /// Its tasks are jailed as `$DORMOUSE_JAIL` says, which is not at all by default: most tests look
-    /// at what is the same with a jail and without.
+    /// Starts a worker by the same steps as a real one. Its tasks are jailed as `$DORMOUSE_JAIL` says, by default not
+    /// at all: most tests check what is the same with a jail and without.
     pub(crate) fn start(directory: &Path) -> Self {
         let demand = env::var("DORMOUSE_JAIL").unwrap_or_else(|_| "none".to_owned());
         Self::start_jailed(directory, demand.parse().unwrap())

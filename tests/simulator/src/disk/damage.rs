@@ -39,7 +39,7 @@ impl Damage {
         })
     }
 
-    /// Damages these bytes; a misdirected sector is taken from `other`.
+    /// Does this damage to `bytes`; a misdirected sector is taken from `other`.
     pub(super) fn happen(self, bytes: &mut Vec<u8>, other: &[u8], chance: &mut Draw) {
         let length = bytes.len();
         let sector = |at: usize| at..(at + SECTOR).min(length);

@@ -32,7 +32,7 @@ impl Connection {
         Self { number, ..Self::default() }
     }
 
-    /// Breaks the connection: the ends in `hears` notice at once, the other one when its ping is not answered.
+    /// Breaks the connection: the ends in `hears` notice at once, the other end when its ping gets no answer.
     pub(super) fn breaks(self: &Arc<Self>, hears: Hears) {
         if hears != Hears::Worker {
             self.coordinator_hears();

@@ -34,7 +34,7 @@ pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(12);
 pub(super) struct Host {
     pub(super) disk: SimulatedDisk,
     pub(super) since: Instant,
-    /// What the wall clock showed at the start of the run, in microseconds; a jump of the clock changes this.
+    /// What the wall clock showed at the start of the run, in microseconds; a jump of the clock changes this value.
     pub(super) wall: Arc<AtomicU64>,
     /// Microseconds that each operation on the disk takes.
     pub(super) slow: Arc<AtomicU64>,

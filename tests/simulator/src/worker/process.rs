@@ -38,7 +38,7 @@ use crate::worker_end::WorkerEnd;
 /// Time for which a worker tries to reach the coordinator before its first welcome.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One operating-system process of a worker. Its VMs are gone when it is.
+/// One operating-system process of a worker. Its VMs end with the process.
 #[derive(Clone, Debug)]
 pub struct SimulatedWorker(Arc<Shared>);
 

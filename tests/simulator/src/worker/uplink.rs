@@ -18,7 +18,7 @@ pub trait Uplink: Clone + Debug + Send + Sync + 'static {
     /// Checks whether the coordinator can be reached.
     fn dial(&self) -> impl Future<Output = Result<(), Status>> + Send;
 
-    /// Joins the run, showing the certificate of a former life if there is one.
+    /// Joins the run; shows the certificate of a former session if there was one.
     fn join(
         &self,
         former: Option<&WorkerLife>,
