@@ -348,8 +348,7 @@ fn a_sweep_over_two_keys_and_the_folder_of_another() {
     assert_eq!(swept(folder.path(), "out").len(), 22);
 }
 
-/// The log of a long run holds no steps; `explain` repeats the run to answer. This function removes what older
-/// versions did not write to a run's folder: the hash chain of the log, and its seal.
+/// Removes from a run's folder what older versions did not write: the hash chain of the log, and its seal.
 fn older(folder: &Path, run: &str) {
     let (log, summary) = (format!("{run}/events.jsonl"), format!("{run}/summary.json"));
     let events = fs::read_to_string(folder.join(&log)).unwrap();

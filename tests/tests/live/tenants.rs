@@ -242,9 +242,7 @@ fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
     assert_eq!(summary["tenants"][1]["tasks"]["completed"], 2, "{summary:#}");
 }
 
-/// A run with very many jobs, also one of several tenants, has no steps in its log; `explain` repeats the run to
-/// answer. This function removes what older versions did not write to a run's folder: the hash chain of the log, and
-/// its seal.
+/// Removes from a run's folder what older versions did not write: the hash chain of the log, and its seal.
 fn older(run: &Path) {
     let (log, path) = (run.join("events.jsonl"), run.join("summary.json"));
     let events = fs::read_to_string(&log).unwrap();
