@@ -217,7 +217,7 @@ fn a_dry_run_prints_the_job() {
     }
 }
 
-/// Writes a program with this script into a folder of its own, as a stand-in; returns the folder.
+/// Writes an executable script of this name into a folder, as a stand-in for a program.
 fn stand_in(folder: &Path, name: &str, script: &str) {
     let path = folder.join(name);
     fs::write(&path, script).unwrap();

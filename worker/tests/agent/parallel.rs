@@ -87,7 +87,8 @@ fn cpu_us(uses: &[ProcessUse], tier: Tier, on: &[u32]) -> u64 {
 }
 
 /// Checks that two processes that compute for .6 of `ms` milliseconds on a fifth of a core have used that CPU time,
-/// wherever they ran: at most a quarter of a second may be missing, the interval of measurement.
+/// wherever they ran. What they used since the last measurement may be missing: usage is read every quarter of a
+/// second.
 fn has_used(uses: &[ProcessUse], ms: u64) {
     const UNSEEN_US: u64 = 60_000;
     for process in [0, 1] {
