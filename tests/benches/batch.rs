@@ -120,8 +120,8 @@ fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     Ok(ended)
 }
 
-/// The least work there is: words of each line to numbers, processors counted up and
-/// down without a queue or a placement, a line out.
+/// The least work for a log: parses the numbers of each line, counts processors up and down without a queue or
+/// placement, and writes a line.
 fn counting(log: &Path, out: &Path) -> Outcome<u64> {
     let mut to = BufWriter::with_capacity(1 << 16, File::create(out)?);
     let (mut jobs, mut busy) = (0, 0_i64);
@@ -142,7 +142,7 @@ fn counting(log: &Path, out: &Path) -> Outcome<u64> {
     Ok(jobs)
 }
 
-/// EASY by counts of processors, with a line for each job.
+/// Runs EASY with counted processors only, and writes a line for each job.
 fn floor(log: &Path, out: &Path) -> Outcome<u64> {
     struct Job {
         submitted: i64,
@@ -217,7 +217,7 @@ fn floor(log: &Path, out: &Path) -> Outcome<u64> {
     Ok(jobs.len() as u64)
 }
 
-/// A run with all that `dormouse run` leaves of it.
+/// A run of the command with all its output files.
 fn whole_run(scheduler: &str, log: &Path, out: &Path) -> Outcome<u64> {
     let (file, folder) = (out.with_extension("toml"), out.with_extension("run"));
     let log = log.display();

@@ -1,4 +1,5 @@
-//! The live page in a real Chromium with a large run: how soon it has all of it, and how long frames take.
+//! The live page in a real Chromium with a large run: the time until the page has loaded all of the run, and the time
+//! that frames take.
 //!
 //! `cargo bench -p dormouse-tests --bench live_page`; it needs Debian's `chromium` and `chromium-driver`.
 
@@ -12,7 +13,8 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const FRAMES: &str = include_str!("live_page/frames.js");
 
-/// Reads the stream of changes, parses each and draws nothing; gives the milliseconds until it has so many.
+/// A script that reads the stream of changes and parses each change without drawing; gives the milliseconds until the
+/// wanted number of changes has come.
 const BARE: &str = r#"
 const [all, done] = arguments;
 const begun = performance.now();

@@ -1,5 +1,5 @@
-//! What it costs to ask a scheduler that is a program of its own, in virtual time, against lines that go through
-//! two pipes and back on one processor, by turns.
+//! The cost of asking a scheduler that is a program of its own, in virtual time. It is compared, by turns, with
+//! sending lines through two pipes and back on one processor.
 //!
 //! `cargo bench -p dormouse-tests --bench program`
 
@@ -17,7 +17,7 @@ use nix::unistd::Pid;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Tasks, for each of which the scheduler is asked once.
+/// Number of tasks; the scheduler is asked once for each.
 const TASKS: u32 = 20_000;
 const ROUNDS: usize = 5;
 
@@ -50,7 +50,7 @@ fn measure() -> Outcome<()> {
     Ok(())
 }
 
-/// Microseconds for each ask of a whole run, with the start and the end of the program.
+/// Microseconds per request to the scheduler in a whole run, including the start and the end of the program.
 fn run() -> Outcome<f64> {
     let text = format!(
         "name = \"asked\"\nseed = 1\n[cloud]\ncatalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n\
@@ -73,7 +73,7 @@ fn run() -> Outcome<f64> {
     Ok(us / f64::from(TASKS))
 }
 
-/// The least work that a scheduler can do for an ask: it reads none of its lines but looks for words in them.
+/// The least work that a scheduler can do for a request: it searches its lines for words and parses none.
 fn schedule() -> Outcome<()> {
     let mut lines = BufReader::new(stdin().lock());
     let (mut line, mut answer, mut out) = (String::new(), String::new(), stdout().lock());
@@ -111,7 +111,7 @@ fn schedule() -> Outcome<()> {
     }
 }
 
-/// Prints how many microseconds a line takes to a program that says it again and back, both on one processor.
+/// Prints how many microseconds a line takes to a program that echoes it and back, both on one processor.
 fn floor() -> Outcome<()> {
     let mut one = CpuSet::new();
     let all = sched_getaffinity(Pid::from_raw(0))?;

@@ -1,5 +1,5 @@
-//! How long a provider takes for the VMs that are requested of it, and how much memory: whole runs in
-//! virtual time, without outputs.
+//! The time and memory that a provider needs for the VMs that are requested from it: whole runs in virtual time,
+//! without outputs.
 //!
 //! `cargo bench -p dormouse-tests --bench provider [-- HOSTS REQUESTS HOURS]`
 
@@ -28,7 +28,7 @@ use dormouse_policies::requests::Customers;
 use dormouse_samples::Samples;
 use dormouse_units::{Bytes, Price, RandomStream, RequestId, Span, Time, TypeName};
 
-/// vCPUs of a host.
+/// Number of vCPUs of each host.
 const VCPUS: u32 = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,6 +1,6 @@
-//! How fast virtual time is: one whole run of ED200 in sc4, HADS on bags that grow, and both tables
-//! of Burst-HADS. `cargo bench --bench virtual_time -- runs` makes the first alone; the others are
-//! `bags` and `tables`. Beside each of the first two is a bare queue of as many events.
+//! The speed of virtual time: a whole run of ED200 in sc4, HADS on bags of growing size, and both tables of
+//! Burst-HADS. `cargo bench --bench virtual_time -- runs` measures the first alone; the others are `bags` and
+//! `tables`. The first two are each compared with a bare queue of as many events.
 
 #[path = "floor/events.rs"]
 mod events;
@@ -15,13 +15,13 @@ use dormouse_samples::{Samples, median};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Tasks of the largest bag, and how often a bag is run.
+/// Number of tasks of the largest bag, and how often each bag is run.
 const LARGEST_BAG: usize = 2_000;
 const BAG_RUNS: usize = 3;
-/// Runs of ED200 of which the mean is taken, and how many such means are.
+/// Number of runs of ED200 in each mean, and number of such means.
 const RUNS: u32 = 200;
 const MEANS: usize = 5;
-/// How often both tables are made, on all processors and on one.
+/// How often both tables are made, on all processors and on one processor.
 const TABLE_RUNS: usize = 2;
 
 fn main() -> Result<(), Failure> {
@@ -44,8 +44,8 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The J jobs' mix of tasks under HADS, with as many VMs a task as J80 has, each of which
-/// hibernates by itself five times.
+/// Runs the task mix of the J jobs under HADS, with as many VMs per task as J80 has; each VM hibernates by itself five
+/// times.
 fn large_bag(tasks: usize) -> Result<(), Failure> {
     let limit = tasks * 3 / 80;
     let sizes = [(400, 3, 167), (600, 4, 222), (1_000, 3, 346)].map(|(size, tenths, seconds)| {
@@ -82,7 +82,7 @@ fn large_bag(tasks: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs alone: their plan is made and their schedulers are built before.
+/// Measures runs alone: plans and schedulers are made before the clock starts.
 fn one_run(scheduler: &str) -> Result<(), Failure> {
     let name = Override::text("--scheduler", "scheduler.name", scheduler);
     let source = ExperimentSource {

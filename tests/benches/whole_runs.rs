@@ -1,5 +1,5 @@
-//! Whole runs of the command in virtual time, with all that they leave in their folders: parallel jobs under
-//! EASY and MEASY, and a provider's region, each beside the least program that does the like, by turns.
+//! Whole runs of the command in virtual time, with all their output files: parallel jobs under EASY and MEASY, and a
+//! provider's region. Each is compared, by turns, with the least program that does similar work.
 //!
 //! `DORMOUSE=PATH cargo bench -p dormouse-tests --bench whole_runs [-- easy measy million region]`
 
@@ -22,7 +22,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Pairs of runs that are measured.
+/// Number of pairs of runs that are measured.
 const ROUNDS: usize = 3;
 const JOBS: usize = 200_000;
 
@@ -54,22 +54,22 @@ fn measure(only: &[&str]) -> Outcome<()> {
     Ok(())
 }
 
-/// What a process took.
+/// Time and memory that a process used.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     seconds: f64,
-    /// The most memory that it had, in MB.
+    /// The most memory that the process had, in MB.
     peak: f64,
 }
 
-/// Runs of the command and of floors, in one folder.
+/// Makes runs of the command and of floor programs in one folder.
 struct Runs {
     dormouse: PathBuf,
     folder: tempfile::TempDir,
 }
 
 impl Runs {
-    /// Jobs of a log under a scheduler, against EASY by counting.
+    /// Measures the jobs of a log under a scheduler, against the floor program of EASY.
     fn jobs(&self, scheduler: &str, log: &Path) -> Outcome<()> {
         let (mut times, mut memory) = (Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
@@ -84,7 +84,7 @@ impl Runs {
         Ok(())
     }
 
-    /// A million jobs under EASY, by the fifth, against a fifth of them.
+    /// Measures a million jobs under EASY, against the log `fifth`, which has a fifth of them.
     fn million(&self, fifth: &Path) -> Outcome<()> {
         let log = log::make(self.folder.path(), 5 * JOBS)?;
         let easy = ["--scheduler", "easy"];
@@ -101,7 +101,7 @@ impl Runs {
         Ok(())
     }
 
-    /// A million requests of 100,000 hosts, against a provider by counting.
+    /// Measures a million requests for 100,000 hosts, against the floor program of a provider.
     fn region(&self) -> Outcome<()> {
         let floor = self.floor(&["requests".as_ref()])?;
         let ours = self.run("provider-region-100k".as_ref(), &[])?;
@@ -113,7 +113,7 @@ impl Runs {
         Ok(())
     }
 
-    /// An experiment of a log, beside it.
+    /// Writes an experiment that uses a log, into the log's folder; returns its path.
     fn experiment(&self, log: &Path) -> Outcome<PathBuf> {
         let file = log.with_extension("toml");
         let text = format!("name = \"log\"\n[workload]\nkind = \"swf\"\nlog = {log:?}\n");
@@ -121,7 +121,7 @@ impl Runs {
         Ok(file)
     }
 
-    /// A run of the command, whose folder is gone afterwards.
+    /// Measures a run of the command; its output folder is removed afterwards.
     fn run(&self, experiment: &Path, options: &[&str]) -> Outcome<Took> {
         let out = self.folder.path().join("out");
         let mut words = vec![OsString::from("run"), experiment.into()];
@@ -132,7 +132,7 @@ impl Runs {
         Ok(took)
     }
 
-    /// This program as a floor, whose last argument is where it writes.
+    /// Measures this program as a floor program; its last argument is the path that it writes to.
     fn floor(&self, what: &[&OsStr]) -> Outcome<Took> {
         let out = self.folder.path().join("floor.csv");
         let mut words = vec![OsString::from("--floor")];
@@ -152,7 +152,7 @@ fn told(what: &str, times: &Samples, memory: &Samples) {
     );
 }
 
-/// Runs a program in a process between, whose only child it is: the kernel tells the most memory of all children
+/// Measures a program as the only child of a process in between: the kernel reports the most memory of all children
 /// that a process has had.
 fn took(program: &Path, words: &[OsString]) -> Outcome<Took> {
     let mut command = Command::new(env::current_exe()?);

@@ -1,18 +1,19 @@
-//! The program under test, and those beside it.
+//! The programs under test: `dormouse`, and those that it needs.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The variable of the environment with the `dormouse` that tests are to run.
+/// Name of the environment variable with the path of the `dormouse` that tests run.
 pub(crate) const GIVEN: &str = "DORMOUSE_BINARY";
 
-/// Set where both programs are built already, so that not every test program asks cargo whether they are.
+/// Name of an environment variable that is set if both programs are built already, so that not every test program has
+/// to ask cargo.
 const BUILT: &str = "DORMOUSE_TESTS_BUILT";
 
-/// The `dormouse` binary of this workspace in the profile of this test, with `dormouse-task` beside it,
-/// both built if they have to be: a live run without its tasks' program would be skipped. With
-/// `DORMOUSE_BINARY` it is the one that this names: a soak runs copies, which no build beside it changes.
+/// Path of this workspace's `dormouse` binary in the profile of this test, with `dormouse-task` beside it. Both are
+/// built if necessary: without the program of tasks, live runs would be skipped. If `DORMOUSE_BINARY` is set, that
+/// path is used instead: a soak runs copies, which no build changes.
 ///
 /// # Panics
 ///
@@ -46,9 +47,9 @@ pub fn dormouse() -> &'static PathBuf {
     })
 }
 
-/// Cargo, asked by a test as a shell would ask it. Cargo, and `scripts/run-tests` in its place, tell a test about its own package
-/// in variables (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME`); the build script of `ring` names these as what it depends on, so that
-/// a build that inherits them would compile `ring` and all that rests on it anew, and the next build without them once more.
+/// A cargo command for use in a test, without the variables (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME`) by which cargo,
+/// or `scripts/run-tests`, tells a test about its own package. The build script of `ring` depends on these: a build
+/// that inherited them would compile `ring` and its dependents again, and so would the next build without them.
 #[must_use]
 pub fn cargo_command() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -61,7 +62,7 @@ pub fn cargo_command() -> Command {
     cargo
 }
 
-/// Whether a program of this name is in a folder of the PATH.
+/// Whether a program of this name is in a folder of PATH.
 #[must_use]
 pub fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A Chromium without a screen, driven over WebDriver; it and its driver end with their test,
-//! however that ends.
+//! A Chromium without a screen, driven over WebDriver. The browser and its driver end with their test, however that
+//! ends.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use crate::{is_on_path, wait_for};
 
 const PROGRAMS: [&str; 2] = ["chromedriver", "chromium"];
-/// Time within which a page has to be as a test wants it, unless the test says otherwise.
+/// Time in which a page must reach the state that a test waits for, unless the test sets another limit.
 const SOON: Duration = Duration::from_secs(20);
 
 /// A page in a browser of its own.
@@ -36,7 +36,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser, or `None`, having said why, where there is no Chromium; with `CI=true` that fails.
+    /// Starts a browser; `None`, after printing why, if there is no Chromium. With `CI=true` that fails instead.
     ///
     /// # Panics
     ///
@@ -95,12 +95,12 @@ impl Browser {
         self.driver.as_ref().expect("it is there until the browser ends")
     }
 
-    /// Opens an address.
+    /// Opens the page at this address.
     pub fn open(&self, address: &str) {
         self.wait(self.driver().goto(address));
     }
 
-    /// Loads the page anew.
+    /// Reloads the page.
     pub fn reload(&self) {
         self.wait(self.driver().refresh());
     }
@@ -111,19 +111,19 @@ impl Browser {
         self.wait(self.driver().execute(text, arguments.to_vec())).json().clone()
     }
 
-    /// Runs a script, and returns what it gives to its last argument, a function.
+    /// Runs a script that gets a callback as its last argument; returns what it passes to the callback.
     #[must_use]
     pub fn script_until(&self, text: &str, arguments: &[Value]) -> Value {
         self.wait(self.driver().set_script_timeout(Duration::from_secs(120)));
         self.wait(self.driver().execute_async(text, arguments.to_vec())).json().clone()
     }
 
-    /// Clicks what a selector finds, as a mouse does: it has to be seen.
+    /// Clicks the element that a selector finds, which must be visible, as with a mouse.
     pub fn click(&self, css: &str) {
         self.wait(async { self.driver().find(By::Css(css)).await?.click().await });
     }
 
-    /// Types into what a selector finds, as soon as that is shown.
+    /// Types into the element that a selector finds, as soon as it is visible.
     pub fn type_into(&self, css: &str, text: &str) {
         self.wait(async {
             let field = self.driver().query(By::Css(css)).and_displayed().single().await?;
@@ -131,12 +131,13 @@ impl Browser {
         });
     }
 
-    /// The page's width and height in pixels, and whether its reader wants it dark.
+    /// Sets the page's width and height in pixels, and whether its reader prefers a dark page.
     pub fn look(&self, size: (u32, u32), is_dark: bool) {
         self.look_as(size, is_dark, false);
     }
 
-    /// The page's width and height in pixels, whether its reader wants it dark, and whether it is laid out for paper.
+    /// Sets the page's width and height in pixels, whether its reader prefers a dark page, and whether it is laid out
+    /// for paper.
     pub fn look_as(&self, (width, height): (u32, u32), is_dark: bool, is_printed: bool) {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
@@ -150,13 +151,13 @@ impl Browser {
         self.command("Emulation.setEmulatedMedia", media);
     }
 
-    /// A script that runs before those of every page that is opened from now on.
+    /// Adds a script that runs before the scripts of every page opened from now on.
     pub fn before_pages(&self, text: &str) {
         self.command("Page.enable", json!({}));
         self.command("Page.addScriptToEvaluateOnNewDocument", json!({ "source": text }));
     }
 
-    /// A picture of these pixels of the window as PNG: left, top, width and height.
+    /// A PNG picture of a rectangle of the window, in pixels: left, top, width and height.
     #[must_use]
     pub fn picture(&self, [x, y, width, height]: [u32; 4]) -> Vec<u8> {
         let clip = json!({ "x": x, "y": y, "width": width, "height": height, "scale": 1 });
@@ -170,25 +171,25 @@ impl Browser {
         self.wait(self.driver().cdp().send_raw(name, words))
     }
 
-    /// A data attribute of the page's body, by which the page tells its state; empty where it is missing.
+    /// The value of a data attribute of the page's body, by which the page tells its state; empty if it is missing.
     #[must_use]
     pub fn told(&self, name: &str) -> String {
         let value = self.script("return document.body.dataset[arguments[0]] ?? ''", &[name.into()]);
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// A number that the page tells of itself; 0 where it tells none yet.
+    /// The numeric value of a data attribute of the page's body; 0 if it is missing.
     #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         self.told(name).parse().unwrap_or(0.0)
     }
 
-    /// Waits until a script returns true.
+    /// Waits until a script returns true; `what` names the condition in the failure.
     pub fn until(&self, what: &str, script: &str, arguments: &[Value]) {
         self.until_within(what, SOON, script, arguments);
     }
 
-    /// Waits no longer than this until a script returns true.
+    /// Waits until a script returns true, at most for `limit`; `what` names the condition in the failure.
     pub fn until_within(&self, what: &str, limit: Duration, script: &str, arguments: &[Value]) {
         wait_for(what, limit, || match self.script(script, arguments) {
             Value::Bool(true) => Ok(()),
@@ -202,7 +203,7 @@ impl Browser {
         self.script("return JSON.stringify(document.body.dataset)", &[]).to_string()
     }
 
-    /// The errors that the browser's console has had since this was last asked.
+    /// Errors in the browser's console since the last call.
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
         let log = self.wait(self.driver().browser_log());
@@ -224,7 +225,7 @@ impl Drop for Browser {
     }
 }
 
-/// The browser's processes, known by the folder of its profile.
+/// The processes of a browser, found by its profile folder.
 fn processes_of(profile: &Path) -> Vec<Pid> {
     let profile = profile.display().to_string();
     let mut found = Vec::new();

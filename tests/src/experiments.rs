@@ -1,6 +1,6 @@
-//! Good experiments, for tests that damage them.
+//! Valid experiments, for tests that damage them.
 
-/// A bag of tasks, with a section a line or two: cases name its lines.
+/// A valid experiment with a bag of tasks; each section has a line or two, which test cases name.
 pub const BAG: &str = r#"name = "good"
 seed = 1
 [cloud]

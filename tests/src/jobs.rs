@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-/// A job: submitted after so many seconds, processes, run time and estimate in seconds, and the
-/// fraction of a processor that each process uses.
+/// A parallel job: seconds until its submission, number of processes, run time and estimate in seconds, and the part
+/// of a processor that each process uses.
 pub type Job = (u32, u32, u32, u32, f64);
 
-/// On four processors five seconds of real time. When job 2 ends, after one of them, job 3 has to
+/// Five jobs for four processors, which take five seconds of real time. When job 2 ends after one second, job 3 has to
 /// move and job 4 begins in the background.
 pub const JOBS: [Job; 5] = [
     (0, 2, 240, 300, 0.5),
@@ -16,7 +16,7 @@ pub const JOBS: [Job; 5] = [
     (90, 1, 60, 120, 1.0),
 ];
 
-/// The text of an experiment: these jobs on four processors, a fifth of a core each, sixty times as fast as real time.
+/// The text of an experiment with these jobs on four processors of a fifth of a core each, at speed-up 60.
 #[must_use]
 pub fn jobs_experiment(name: &str, scheduler: &str, jobs: &[Job]) -> String {
     let mut lines = String::new();

@@ -1,5 +1,5 @@
-//! Whole-system tests: real processes, real kernel, real network, and (`tests/library`) whole runs
-//! within one process. What is here is for the former: it knows only the programs and their files.
+//! Support for whole-system tests: real processes, real kernel, real network. It knows only the programs and their
+//! files. (Tests of whole runs within one process are in `tests/library`.)
 
 mod binary;
 mod browser;

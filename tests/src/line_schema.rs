@@ -4,24 +4,24 @@ use serde_json::Value;
 
 use crate::dormouse_says;
 
-/// What `dormouse schema --scheduler` prints.
+/// The JSON schema that `dormouse schema --scheduler` prints.
 #[derive(Debug)]
 pub struct LineSchema(Value);
 
 impl LineSchema {
-    /// The schema of the program under test.
+    /// The schema that the program under test prints.
     ///
     /// # Panics
     ///
-    /// It prints none.
+    /// The program prints no schema.
     #[must_use]
     pub fn printed() -> Self {
         let text = dormouse_says(&["schema", "--scheduler"]);
         Self(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
     }
 
-    /// The words under `tag` by which an enum of the schema tells its kinds apart: of `Notice`
-    /// under `notice`, of `Decision` under `decision`.
+    /// The words in the field `tag` by which the schema tells the variants of an enum apart: those of `Notice` are in
+    /// `notice`, those of `Decision` in `decision`.
     #[must_use]
     pub fn words(&self, kind: &str, tag: &str) -> Vec<&str> {
         let kinds = self.0["$defs"][kind]["oneOf"].as_array().into_iter().flatten();
@@ -33,7 +33,7 @@ impl LineSchema {
     ///
     /// # Errors
     ///
-    /// What does not conform, and to what.
+    /// What in the value does not conform, and to which part of the schema.
     pub fn conforms(&self, definition: &str, value: &Value) -> Result<(), String> {
         let schema = &self.0["$defs"][definition];
         assert!(schema.is_object(), "the schema has no {definition}");
@@ -47,7 +47,8 @@ impl LineSchema {
         }
     }
 
-    /// Only what the schema makes use of is understood: another keyword is told, not passed over.
+    /// Checks a value against a part of the schema. Only the keywords that this schema uses are known; any other is an
+    /// error.
     fn fits(&self, schema: &Value, value: &Value) -> Result<(), String> {
         let keywords = schema.as_object().unwrap_or_else(|| panic!("{schema} is no schema"));
         let is_listed = |list: &Value| list.as_array().is_some_and(|all| all.contains(value));

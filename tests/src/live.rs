@@ -1,4 +1,4 @@
-//! Tests that run live.
+//! Turns for tests that run live.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -8,18 +8,20 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::dormouse;
 
-/// Live runs share the processors: one at a time in this process.
+/// Lock of the live tests in this process: they share the processors and run one at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Names a folder. A live test is left for later then: its name is put into a file there, `alone/MODULE`, `timed/MODULE` or
-/// `shared/MODULE`, from which `scripts/test` runs it. The other tests of its module need no turn and run at once.
+/// Name of an environment variable with a folder. If it is set, a live test is postponed: its name is written to a
+/// file there, `alone/MODULE`, `timed/MODULE` or `shared/MODULE`, from which `scripts/test` runs it. The other tests
+/// of the module need no turn and run at once.
 const LATER: &str = "DORMOUSE_LIVE_LATER";
 
-/// Set where this host was proved already, so that not every process of tests does it once more.
+/// Name of an environment variable that is set if this host is known to run live, so that not every test process
+/// proves it again.
 const PROVED: &str = "DORMOUSE_HOST_PROVED";
 
-/// The turn of a live test that judges this host, or how exactly a run keeps time on it, or `None`, having said why, where this
-/// host can't run one or the test is left for later. Nothing should run beside it.
+/// The turn of a live test that judges this host, or how exactly a run keeps time on it; nothing should run beside
+/// such a test. `None`, after printing why, if this host can't run live or the test is postponed.
 ///
 /// # Panics
 ///
@@ -29,9 +31,9 @@ pub fn live_turn() -> Option<MutexGuard<'static, ()>> {
     turn("alone")
 }
 
-/// As [`live_turn`], for a test whose run keeps time as it promised, but for what others do on this host
-/// ([`is_faithful`](crate::is_faithful)): two more such may run beside it where none sees the others (`scripts/lane`). Its VMs
-/// ask for a third of the host's processors at most, by `live.share`.
+/// As [`live_turn`], for a test whose run must keep time apart from the influence of other load
+/// ([`is_faithful`](crate::is_faithful)): two more such tests may run beside it if none of them sees the others
+/// (`scripts/lane`). Its VMs ask for at most a third of the host's processors, by `live.share`.
 ///
 /// # Panics
 ///
@@ -41,8 +43,8 @@ pub fn timed_live_turn() -> Option<MutexGuard<'static, ()>> {
     turn("timed")
 }
 
-/// As [`live_turn`], for a test of what becomes of a run, however late: others may run beside it where none sees the others
-/// (`scripts/lane`).
+/// As [`live_turn`], for a test of the outcome of a run, however late: other tests may run beside it if none of them
+/// sees the others (`scripts/lane`).
 ///
 /// # Panics
 ///
@@ -71,7 +73,7 @@ fn turn(company: &str) -> Option<MutexGuard<'static, ()>> {
     }
 }
 
-/// Whether `dormouse doctor` finds that this host can run live; it is asked once.
+/// Whether `dormouse doctor` finds that this host can run live; the result is kept.
 fn host_is_proved() -> &'static Result<(), String> {
     static PROOF: OnceLock<Result<(), String>> = OnceLock::new();
     PROOF.get_or_init(|| {
@@ -86,7 +88,7 @@ fn host_is_proved() -> &'static Result<(), String> {
     })
 }
 
-/// Puts the name of the running test into the file of its module in this folder.
+/// Writes the name of the running test to the file of its module in this folder.
 fn leave_for_later(folder: &Path) {
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main");

@@ -1,4 +1,4 @@
-//! What the program says, and what a run leaves in its folder.
+//! The output of the program, and the files that a run leaves in its folder.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{dormouse, wait_for};
 
-/// All that a command has said.
+/// All output of a command, standard output and standard error.
 #[must_use]
 pub fn text(output: &Output) -> String {
     format!(
@@ -19,11 +19,11 @@ pub fn text(output: &Output) -> String {
     )
 }
 
-/// What `dormouse` says to these arguments.
+/// The output of `dormouse` with these arguments.
 ///
 /// # Panics
 ///
-/// It fails.
+/// The command fails.
 #[must_use]
 pub fn dormouse_says(args: &[&str]) -> String {
     let output = Command::new(dormouse()).args(args).output();
@@ -32,11 +32,11 @@ pub fn dormouse_says(args: &[&str]) -> String {
     text(&output)
 }
 
-/// The summary of the run in `out`.
+/// The content of `summary.json` of the run in `out`.
 ///
 /// # Panics
 ///
-/// There is none.
+/// The run has no summary.
 #[must_use]
 pub fn summary(out: &Path) -> Value {
     let path = out.join("summary.json");
@@ -45,12 +45,12 @@ pub fn summary(out: &Path) -> Value {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Nothing of its own makes the run of this summary unfaithful: tests share their host with whatever else
-/// runs there.
+/// Checks by its summary that a run is faithful, or unfaithful only for load of the host by others, as tests share
+/// their host.
 ///
 /// # Panics
 ///
-/// Something does.
+/// The run is unfaithful for a reason of its own.
 pub fn is_faithful(summary: &Value) {
     let fidelity = &summary["fidelity"];
     let of_others = |note: &Value| note.to_string().contains("other processes");
@@ -59,8 +59,8 @@ pub fn is_faithful(summary: &Value) {
     assert!(fidelity["faithful"] == true || all_of_others, "{fidelity:#}");
 }
 
-/// The lines of the log of the run in `out`. The last one may be half-written, and is left out
-/// then; so is all of a log that is not there yet.
+/// The lines of the log of the run in `out`. A last line that is half-written is left out; a log that does not exist
+/// yet has no lines.
 #[must_use]
 pub fn events(out: &Path) -> Vec<Value> {
     let log = fs::read_to_string(out.join("events.jsonl")).unwrap_or_default();
@@ -71,7 +71,7 @@ pub fn events(out: &Path) -> Vec<Value> {
 ///
 /// # Panics
 ///
-/// It does not within a minute.
+/// The log has no such line within a minute.
 pub fn wait_for_event(out: &Path, what: &str, wanted: impl Fn(&Value) -> bool) {
     wait_for(what, Duration::from_secs(60), || {
         let log = events(out);
@@ -79,23 +79,22 @@ pub fn wait_for_event(out: &Path, what: &str, wanted: impl Fn(&Value) -> bool) {
     });
 }
 
-/// Waits until the run in `out` was told of `report` after so many lines of its log.
+/// Waits until the log of the run in `out` has a report of the kind `report` after its first `after` lines.
 ///
 /// # Panics
 ///
-/// It was not within a minute.
+/// The log has no such report within a minute.
 pub fn wait_for_report(out: &Path, report: &str, after: usize) {
     wait_for_event(out, report, |e| {
         e["report"] == report && e["seq"].as_u64().is_some_and(|seq| seq >= after as u64)
     });
 }
 
-/// What a whole run of any kind must stand: no rule is broken in it, and the same decisions come out
-/// of its log.
+/// Checks a whole run of any kind: it breaks no rule, and a replay of its log makes the same decisions.
 ///
 /// # Panics
 ///
-/// It does not.
+/// The run breaks a rule, or its replay differs.
 pub fn checks_and_replays(out: &Path) {
     let dir = out.display().to_string();
     let _ = dormouse_says(&["check", &dir]);

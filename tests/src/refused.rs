@@ -1,11 +1,11 @@
-//! Commands that are refused: one clear error, the right exit status, nothing left behind.
+//! Checks of commands that are refused: one clear error, the right exit status, nothing left behind.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::{dormouse, tree};
 
-/// Runs `dormouse` in a folder, to its end.
+/// Runs `dormouse` in a folder until it ends.
 pub fn run_in(folder: &Path, args: &[&str]) -> Output {
     Command::new(dormouse())
         .args(args)
@@ -15,8 +15,8 @@ pub fn run_in(folder: &Path, args: &[&str]) -> Output {
         .unwrap_or_else(|e| panic!("dormouse {args:?}: {e}"))
 }
 
-/// `dormouse` refuses this: errors of a line each with these words and this status; the folder is as it
-/// was.
+/// Checks that `dormouse` refuses these arguments: with one-line errors that contain these words, this exit status,
+/// and no change in the folder. Returns the errors.
 pub fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) -> String {
     let before = tree(folder);
     let output = run_in(folder, args);

@@ -1,4 +1,4 @@
-//! A run of `dormouse` that is under way.
+//! A process of `dormouse` that makes a run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,10 +9,10 @@ use nix::unistd::Pid;
 
 use crate::{dormouse, events, wait_for};
 
-/// How long a run may take to end.
+/// Time limit for the end of a run.
 const ENDS: Duration = Duration::from_secs(120);
 
-/// A process of `dormouse`; it ends with its test, however that ends.
+/// A process of `dormouse`, which is killed when its test ends, however that is.
 #[derive(Debug)]
 pub struct UnderWay {
     child: Option<Child>,
@@ -20,21 +20,21 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
-    /// `dormouse` with these words, quietly; the run's folder is `out`.
+    /// Starts `dormouse` with these words, without progress output; the run's folder is `out`.
     ///
     /// # Panics
     ///
-    /// It can't be started.
+    /// The process can't be started.
     #[must_use]
     pub fn begin(out: &Path, words: &[&str]) -> Self {
         Self::begin_in(out, words, &[])
     }
 
-    /// The same with these in its environment.
+    /// As [`UnderWay::begin`], with these variables in the process's environment.
     ///
     /// # Panics
     ///
-    /// It can't be started.
+    /// The process can't be started.
     #[must_use]
     pub fn begin_in(out: &Path, words: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut run = Command::new(dormouse());
@@ -44,22 +44,22 @@ impl UnderWay {
         Self { child: Some(child), out: out.to_owned() }
     }
 
-    /// A live run of the experiment in this file.
+    /// Starts a live run of the experiment in this file.
     ///
     /// # Panics
     ///
-    /// It can't be started.
+    /// The process can't be started.
     #[must_use]
     pub fn live(out: &Path, file: &Path, options: &[&str]) -> Self {
         let (file, dir) = (file.display().to_string(), out.display().to_string());
         Self::begin(out, &[&["run", &file, "--live", "--out", &dir], options].concat())
     }
 
-    /// The run in this folder, gone on with.
+    /// Resumes the run in this folder.
     ///
     /// # Panics
     ///
-    /// It can't be started.
+    /// The process can't be started.
     #[must_use]
     pub fn resumed(out: &Path) -> Self {
         Self::begin(out, &["resume", &out.display().to_string()])
@@ -71,23 +71,23 @@ impl UnderWay {
         &self.out
     }
 
-    /// The number of its process; zero once it has been waited for.
+    /// The id of the process; zero once the process was waited for.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
     }
 
-    /// Sends its process a signal.
+    /// Sends the process a signal.
     ///
     /// # Panics
     ///
-    /// It has ended.
+    /// The process has ended.
     pub fn signal(&self, signal: Signal) {
         let sent = kill(Pid::from_raw(self.id().cast_signed()), signal);
         assert!(self.id() > 0 && sent.is_ok(), "{signal}: {sent:?}");
     }
 
-    /// How it ended after a signal.
+    /// Sends the process a signal, waits for its end, and returns its output and status.
     ///
     /// # Panics
     ///
@@ -98,11 +98,11 @@ impl UnderWay {
         self.ended()
     }
 
-    /// How it ended, which it does soon.
+    /// Waits for the end of the process, and returns its output and status.
     ///
     /// # Panics
     ///
-    /// It does not.
+    /// The process does not end in time.
     #[must_use]
     pub fn ended(mut self) -> Output {
         wait_for("the run ends", ENDS, || match self.child.as_mut().map(Child::try_wait) {

@@ -1,4 +1,4 @@
-//! What runs leave on a host.
+//! What runs leave behind on a host.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use nix::unistd::{Pid, getsid};
 
 use crate::wait_for;
 
-/// Beginning of the names of the folders of runs' workers.
+/// Prefix of the names of the folders of runs' workers.
 const RUN: &str = "dormouse-run-";
 
-/// What runs leave on a host while they are under way: tasks, control groups, folders in memory. Those of a run that
-/// somebody else has under way are none of it, nor is what other programs keep in memory.
+/// What is on the host because of runs: tasks, control groups, folders in memory. What belongs to runs of others, or
+/// to other programs, is left out.
 #[must_use]
 pub fn traces() -> Vec<String> {
     let mut found = Vec::new();
@@ -39,8 +39,8 @@ pub fn traces() -> Vec<String> {
     found
 }
 
-/// Whether whoever made what has this name is there and of another session than this test: `scripts/run-tests` begins one
-/// for each program, and by hand each terminal is one.
+/// Whether the process that made the thing of this name is alive and of another session than this test:
+/// `scripts/run-tests` begins a session for each program, and each terminal is one.
 fn is_of_others(name: &str) -> bool {
     let Some(owner) = owner(name) else { return false };
     let line = fs::read_to_string(format!("/proc/{owner}/cmdline")).unwrap_or_default();
@@ -48,8 +48,8 @@ fn is_of_others(name: &str) -> bool {
     line.contains("dormouse") && getsid(Some(owner)).is_ok_and(|of| getsid(None) != Ok(of))
 }
 
-/// The process that made what has this name: the coordinator of `dormouse-run-PID-NUMBER`, or, of this PID namespace, the
-/// worker of `dormouse-NAMESPACE-PID-START`.
+/// The process that made the thing of this name: the coordinator for `dormouse-run-PID-NUMBER`, and, if it is of this
+/// PID namespace, the worker for `dormouse-NAMESPACE-PID-START`.
 fn owner(name: &str) -> Option<Pid> {
     let pid = if let Some(rest) = name.strip_prefix(RUN) {
         rest.split('-').next()?
@@ -64,11 +64,11 @@ fn owner(name: &str) -> Option<Pid> {
     pid.parse().ok().map(Pid::from_raw)
 }
 
-/// Waits until nothing is left but what was there `before`.
+/// Waits until only things are left that were there `before`.
 ///
 /// # Panics
 ///
-/// Something is, after 20 s.
+/// Something else is left after 20 s.
 pub fn nothing_is_left_but(before: &[String]) {
     wait_for("everything is gone", Duration::from_secs(20), || {
         let left: Vec<_> = traces().into_iter().filter(|t| !before.contains(t)).collect();
@@ -76,12 +76,12 @@ pub fn nothing_is_left_but(before: &[String]) {
     });
 }
 
-/// The variable of the environment by whose value the processes of one run are known.
+/// Name of the environment variable whose value identifies the processes of one run.
 pub const MARK: &str = "DORMOUSE_TEST_MARK";
 
-/// What is left on this host that nobody looks after: processes with this [`MARK`], folders of
-/// workers that these coordinators made, and control groups and mounts of any dead worker. What
-/// others have under way is none of it.
+/// What is left on this host without an owner: processes with this [`MARK`], folders of workers that these
+/// coordinators made, and control groups and mounts of any dead worker. What belongs to live runs of others is left
+/// out.
 #[must_use]
 pub fn orphans(mark: &Path, coordinators: &[u32]) -> Vec<String> {
     let mut found = Vec::new();
@@ -125,7 +125,7 @@ pub fn orphans(mark: &Path, coordinators: &[u32]) -> Vec<String> {
     found
 }
 
-/// The workers that a process has started.
+/// The worker processes that a process has started.
 #[must_use]
 pub fn workers_of(pid: u32) -> Vec<Pid> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that waits for the end of its input, by this command; to others it is one of dormouse's.
+    /// A process that waits for the end of its input; by its command line, others take it for one of dormouse's.
     fn waits(program: &str, first: &[&str]) -> Child {
         let mut command = Command::new(program);
         command.args(first).args(["-c", "read dormouse"]).stdin(Stdio::piped());

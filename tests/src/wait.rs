@@ -1,12 +1,12 @@
-//! Waiting for what other processes do.
+//! Waiting for other processes.
 
 use std::time::{Duration, Instant};
 
-/// Waits until `done` gives something.
+/// Waits until `done` returns a value, and returns that.
 ///
 /// # Panics
 ///
-/// It does not within the limit; with what it saw last.
+/// `done` returns no value within the limit; the message has its last error.
 pub fn wait_for<T>(what: &str, limit: Duration, mut done: impl FnMut() -> Result<T, String>) -> T {
     let begun = Instant::now();
     loop {

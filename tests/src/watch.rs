@@ -1,4 +1,4 @@
-//! A server of the page of a run, beside it.
+//! A server of a run's page, as a separate process.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{dormouse, wait_for};
 
-/// A server of the page beside a run; it ends with its test.
+/// A process of `dormouse watch` that serves the page of a run; it is killed when its test ends.
 #[derive(Debug)]
 pub struct Watch {
     process: Child,
@@ -19,7 +19,7 @@ impl Watch {
     ///
     /// # Panics
     ///
-    /// It does not start.
+    /// The server does not start.
     #[must_use]
     pub fn over(out: &Path, words: &[&str]) -> Self {
         let mut watch = Command::new(dormouse());

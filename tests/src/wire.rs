@@ -1,4 +1,4 @@
-//! The wire between a coordinator and whoever dials it, as somebody on the way sees it and cuts it.
+//! A relay between a coordinator and its clients, by which a test can read the traffic and interrupt it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A relay before a coordinator. It remembers all bytes that pass.
+/// A relay in front of a coordinator, which records all bytes that pass.
 #[derive(Clone, Debug)]
 pub struct Wire {
     /// The address to dial in the coordinator's place.
@@ -14,20 +14,20 @@ pub struct Wire {
     shared: Arc<Shared>,
 }
 
-/// What has passed over a connection in one direction.
+/// The bytes that have passed over a connection in one direction.
 #[derive(Debug, Default)]
 struct Passed {
     bytes: Vec<u8>,
-    /// The times of its first and its last bytes.
+    /// The times of the first and the last bytes; `None` if no bytes have passed.
     between: Option<(Instant, Instant)>,
 }
 
 #[derive(Debug)]
 struct Shared {
     to: SocketAddr,
-    /// What has passed, by connection and direction.
+    /// The bytes that have passed, by connection and direction.
     seen: Mutex<Vec<Passed>>,
-    /// Connections that were made before then carry nothing any more.
+    /// Connections made before this instant carry nothing any more.
     silent_before: Mutex<Instant>,
 }
 
@@ -36,7 +36,7 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Wire {
-    /// A relay before the coordinator that listens, or will, at this address.
+    /// A relay in front of the coordinator that listens at this address, now or later.
     ///
     /// # Panics
     ///
@@ -58,26 +58,26 @@ impl Wire {
         wire
     }
 
-    /// Nothing passes for so long, and nothing ever more over the connections that are there or are
-    /// made meanwhile: TCP sends what was lost again ever more seldom.
+    /// Lets nothing pass for this time. Present connections, and those made meanwhile, stay silent for good: TCP would
+    /// repeat lost data ever more seldom.
     pub fn partition(&self, lasts: Duration) {
         *locked(&self.shared.silent_before) = Instant::now() + lasts;
     }
 
-    /// All bytes that have passed: those of each connection, in either direction apart.
+    /// All bytes that have passed, one item for each connection and direction.
     #[must_use]
     pub fn seen(&self) -> Vec<Vec<u8>> {
         locked(&self.shared.seen).iter().map(|passed| passed.bytes.clone()).collect()
     }
 
-    /// The number of directions that there are by now: two of each connection that was made.
+    /// The number of directions so far: two for each connection that was made.
     #[must_use]
     pub fn directions(&self) -> usize {
         locked(&self.shared.seen).len()
     }
 
-    /// The number of directions, of those that were there later than the first `after`, in which bytes have passed for at
-    /// least so long.
+    /// The number of directions, not counting the first `after`, in which bytes have passed over a time of at least
+    /// `least`.
     #[must_use]
     pub fn in_use(&self, after: usize, least: Duration) -> usize {
         let seen = locked(&self.shared.seen);

@@ -11,7 +11,7 @@ use crate::needs::Need;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Benchmarks {
-    /// Part by which a ratio may be worse than its bound before that is a finding.
+    /// By how much a ratio may be worse than its bound before that is a finding, as a part of the bound.
     pub tolerance: f64,
     /// The benchmarks in the order in which they are run.
     #[serde(rename = "benchmark")]
@@ -28,12 +28,12 @@ pub struct Benchmark {
     pub about: String,
     /// How Cargo builds the program.
     pub build: Build,
-    /// Name of the target, which no other package has.
+    /// Name of the Cargo target; no other package has a target of that name.
     pub target: String,
     /// Arguments of the program; `{dormouse}` in one stands for the path of the command.
     #[serde(default)]
     pub args: Vec<String>,
-    /// What a host has to have for it.
+    /// What a host must have for this benchmark to run.
     #[serde(default)]
     pub needs: Vec<Need>,
     /// Figures that the program reports.
@@ -51,27 +51,27 @@ pub enum Build {
     Test,
 }
 
-/// A figure with its bound.
+/// A figure with the bound of its ratio.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Bound {
-    /// Name of the figure, which no other figure has.
+    /// Name of the figure, unique among all benchmarks.
     pub name: String,
-    /// What the figure is.
+    /// Description of the figure.
     pub what: String,
-    /// Unit of the figure and of its peer.
+    /// Unit of the figure and of its peer's figure.
     pub unit: String,
-    /// What it is compared with in the same run: a peer, or a floor.
+    /// What the figure is compared with in the same run: a peer program, or a floor (the least work possible).
     pub peer: String,
-    /// How many times worse than its peer the figure is allowed to be.
+    /// The ratio allowed: how many times worse than its peer the figure may be.
     pub bound: f64,
-    /// Why the bound is what it is.
+    /// Why the bound has this value.
     pub reason: String,
-    /// Tolerance of this figure, where that of all others is too wide or too narrow for it.
+    /// Tolerance of this figure, in place of the tolerance of the whole file; `None`: that of the file.
     pub tolerance: Option<f64>,
 }
 
-/// A file of benchmarks that is none.
+/// Why a file of benchmarks can't be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {what}", path.display())]
 pub struct InvalidBenchmarks {
@@ -82,7 +82,7 @@ pub struct InvalidBenchmarks {
 impl Benchmarks {
     /// Reads the file of benchmarks.
     ///
-    /// # Errors
+    /// The file can't be read or parsed, has a name twice, or has a bound that no ratio can be compared with.
     ///
     /// The file can't be read, is not of this form, has a name twice, or has a bound that no ratio can be
     /// compared with.
@@ -92,7 +92,8 @@ impl Benchmarks {
         text.parse().map_err(failed)
     }
 
-    /// The benchmarks with one of these names, and those with a figure of one of them; all where no name is given.
+    /// The benchmarks that have one of these names, or a figure of one of these names; all benchmarks if no name is
+    /// given.
     ///
     /// # Errors
     ///
@@ -112,7 +113,7 @@ impl Benchmarks {
         Ok(Self { tolerance: self.tolerance, all })
     }
 
-    /// The bound of each figure, in the file's order.
+    /// The figures of all benchmarks with their bounds, in the file's order.
     pub fn bounds(&self) -> impl Iterator<Item = &Bound> {
         self.all.iter().flat_map(|benchmark| &benchmark.figures)
     }
@@ -132,7 +133,7 @@ impl std::str::FromStr for Benchmarks {
 }
 
 impl Benchmarks {
-    /// What is wrong with the file beyond its form, if anything is.
+    /// What is wrong with the content of the file, although it could be parsed; `None` if nothing is.
     fn problem(&self) -> Option<String> {
         let is_tolerance = |x: f64| x.is_finite() && x >= 0.0;
         if !is_tolerance(self.tolerance) {
@@ -168,7 +169,7 @@ impl Benchmarks {
 }
 
 impl Bound {
-    /// The worst ratio that is still allowed.
+    /// The worst ratio that is allowed: the bound, worsened by the tolerance.
     #[must_use]
     pub fn worst(&self, tolerance: f64) -> f64 {
         self.bound * (1.0 + self.tolerance.unwrap_or(tolerance))
@@ -264,7 +265,7 @@ reason = "measured"
         }
     }
 
-    /// The committed file is one, so that a mistake in it is seen before somebody measures.
+    /// The committed file of benchmarks is valid, so that a mistake in it is found before somebody measures.
     #[test]
     fn the_committed_file_is_right() -> Result<(), InvalidBenchmarks> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("benchmarks.toml");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::benchmarks::{Benchmark, Build};
 
-/// Builds benchmarks, and what they start, in a profile of Cargo.
+/// Builds benchmarks, and the programs that they start, in one profile of Cargo.
 #[derive(Clone, Debug)]
 pub struct Builder {
     root: PathBuf,
@@ -15,25 +15,25 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A builder of the clone at `root`, whose artefacts are below `target`.
+    /// A builder of the clone at `root`, which puts build artefacts below `target`.
     #[must_use]
     pub fn new(root: &Path, target: &Path, profile: &str) -> Self {
         Self { root: root.to_owned(), target: root.join(target), profile: profile.to_owned() }
     }
 
-    /// The clone that is built.
+    /// The root folder of the clone that is built.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The profile of Cargo.
+    /// The Cargo profile in which all is built.
     #[must_use]
     pub fn profile(&self) -> &str {
         &self.profile
     }
 
-    /// The path of the program of this name once it is built.
+    /// The path that the program of this name has once it is built.
     #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         // The folders of these two are called otherwise.
@@ -45,13 +45,13 @@ impl Builder {
         self.target.join(folder).join(name)
     }
 
-    /// Builds the programs that benchmarks start.
+    /// The command that builds the programs that benchmarks start.
     #[must_use]
     pub fn programs(&self) -> Command {
         self.cargo("build", &["--bin", "dormouse", "--bin", "dormouse-task"])
     }
 
-    /// Builds a benchmark and does not run it.
+    /// The command that builds a benchmark without running it.
     #[must_use]
     pub fn build(&self, benchmark: &Benchmark) -> Command {
         let mut command = self.command(benchmark);
@@ -59,7 +59,7 @@ impl Builder {
         command
     }
 
-    /// Runs a benchmark, which appends what it measures to the file `lines`.
+    /// The command that runs a benchmark, which appends what it measures to the file `lines`.
     #[must_use]
     pub fn run(&self, benchmark: &Benchmark, lines: &Path) -> Command {
         let (dormouse, task) = (self.program("dormouse"), self.program("dormouse-task"));

@@ -1,4 +1,4 @@
-//! A figure as it is kept: its value and its peer's, and the ratio between them.
+//! A figure of a record: its value, its peer's value, and the ratio between them.
 
 use dormouse_samples::{Better, Line, median};
 use serde::{Deserialize, Serialize};
@@ -8,34 +8,34 @@ use crate::benchmarks::Bound;
 /// A measured figure with its bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Name of the benchmark that measured it.
+    /// Name of the benchmark that measured the figure.
     pub benchmark: String,
     /// Name of the figure.
     pub name: String,
-    /// What the figure is.
+    /// Description of the figure.
     pub what: String,
-    /// Unit of the value and of the peer's.
+    /// Unit of the value and of the peer's value.
     pub unit: String,
-    /// Whether less of it is better, or more.
+    /// Whether a smaller or a larger value is better.
     pub better: Better,
-    /// The figure itself.
+    /// The measured values of the figure.
     pub value: Spread,
-    /// What it is compared with.
+    /// What the figure is compared with.
     pub peer: String,
-    /// The same figure of the peer.
+    /// The measured values of the peer.
     pub peer_value: Spread,
     /// How many times worse than its peer the figure is: below 1 where it is better. The median over pairs of
     /// samples; where there are no pairs, of the two medians, with the least and the greatest that can be.
     pub ratio: Spread,
     /// Recorded bound of the ratio.
     pub bound: f64,
-    /// The ratio above which the figure is a finding.
+    /// The worst ratio allowed: above it, the figure is a finding.
     pub worst: f64,
     /// Number of samples of the figure.
     pub repetitions: usize,
 }
 
-/// The median of samples with their least and greatest.
+/// The median, least and greatest of some samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Median of the samples.
@@ -55,8 +55,8 @@ impl Spread {
 }
 
 impl Figure {
-    /// The figure that a benchmark's line tells of; `None` if a sample is missing, or is not a number above 0, so
-    /// that there is no ratio.
+    /// The figure that a benchmark's line reports; `None` if a sample is missing or is not a number above 0, so that
+    /// there is no ratio.
     #[must_use]
     pub fn new(benchmark: &str, line: &Line, bound: &Bound, tolerance: f64) -> Option<Self> {
         let is_measured = |samples: &[f64]| {
@@ -82,20 +82,20 @@ impl Figure {
         })
     }
 
-    /// Whether the ratio is so much better than its bound, by the tolerance, that a lower bound would hold it.
+    /// Whether the ratio is better than its bound by more than the tolerance, so that the bound could be lowered.
     #[must_use]
     pub fn is_better(&self) -> bool {
         self.ratio.median * self.worst < self.bound * self.bound
     }
 
-    /// Whether the ratio is worse than is allowed.
+    /// Whether the ratio is worse than the worst one allowed.
     #[must_use]
     pub fn is_worse(&self) -> bool {
         self.ratio.median > self.worst
     }
 }
 
-/// How many times worse than its peer a figure is.
+/// The ratio of a line: how many times worse the figure is than its peer.
 fn ratio(line: &Line) -> Spread {
     let worse = |ours: f64, peer: f64| match line.better {
         Better::Less => ours / peer,

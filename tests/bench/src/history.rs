@@ -12,10 +12,10 @@ use crate::figure::Figure;
 use crate::record::{Record, RecordError};
 use crate::summary::{amount, range, ratio};
 
-/// Name of the page in its folder.
+/// File name of the page.
 pub const PAGE: &str = "index.html";
 
-/// Reads the records of a folder, and writes the page that shows them into it; returns where it is.
+/// Reads the records of a folder and writes a page that shows them into the same folder; returns the page's path.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ pub fn write_history(folder: &Path) -> Result<PathBuf, RecordError> {
     Ok(path)
 }
 
-/// The page of some records, the oldest commit first, as an HTML file.
+/// The HTML page that shows these records, which are ordered by commit, the oldest first.
 #[must_use]
 pub fn history(records: &[Record]) -> String {
     let mut page = HtmlPage::new(
@@ -86,8 +86,8 @@ fn cards(newest: &Record, records: usize) -> Vec<FigureCard> {
     ]
 }
 
-/// The names of all figures that a record has, by their benchmark, both in the order in which the newest
-/// record with them has them.
+/// The names of all figures in the records, grouped by benchmark; the order is that of the newest record that has
+/// each.
 fn by_benchmark(records: &[Record]) -> Vec<(&str, Vec<&str>)> {
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for figure in records.iter().rev().flat_map(|record| &record.figures) {
@@ -129,7 +129,7 @@ fn figure_of<'a>(record: &'a Record, name: &str) -> Option<&'a Figure> {
     record.figures.iter().find(|figure| figure.name == name)
 }
 
-/// The newest record's figures of these names.
+/// A table of those figures of the newest record that have these names.
 fn figures(newest: &Record, names: &[&str]) -> TypedTable {
     let shown = names.iter().filter_map(|name| figure_of(newest, name));
     TypedTable::with_rows(shown)
@@ -171,7 +171,7 @@ mod tests {
     use crate::figure::tests::{bound, line};
     use crate::record::NotRun;
 
-    /// A record of figures with these names and times, of a peer that takes 10 ms.
+    /// A record of figures with these names and times; the peer takes 10 ms in each.
     fn record(commit: &str, committed: &str, figures: &[(&str, f64)]) -> Record {
         let figures = figures.iter().filter_map(|(name, ms)| {
             let (benchmark, _) = name.split_once('-')?;
@@ -221,7 +221,7 @@ mod tests {
         assert!(history(&[]).contains("No commit has been measured"));
     }
 
-    /// Who adds a record makes the page anew: scripts/bench --page docs/bench.
+    /// The committed page shows the committed records: whoever adds a record runs scripts/bench --page docs/bench.
     #[test]
     fn the_committed_page_shows_the_committed_records() -> Result<(), Box<dyn std::error::Error>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");

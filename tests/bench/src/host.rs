@@ -1,4 +1,4 @@
-//! The host and the commit that a record is of.
+//! The host on which a record was measured, and the commit that was measured.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// The host that benchmarks ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Number of its processors that the benchmarks had.
+    /// Number of processors that the benchmarks could use.
     pub cores: usize,
-    /// Release of its kernel.
+    /// Release of the host's kernel.
     pub kernel: String,
-    /// Name of its processor; empty if it is not known.
+    /// Model name of the host's processor; empty if it is not known.
     pub processor: String,
 }
 
@@ -35,19 +35,19 @@ impl Host {
     }
 }
 
-/// The commit of a clone.
+/// The commit that a clone is at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commit {
     /// Hash of the commit; empty where there is no git or no clone.
     pub(crate) hash: String,
-    /// When it was committed, as git writes it in UTC.
+    /// Time of the commit in UTC, as git writes it.
     pub(crate) committed: String,
-    /// Whether files of the clone are not as committed.
+    /// Whether files of the clone differ from the commit.
     pub(crate) is_changed: bool,
 }
 
 impl Commit {
-    /// The commit that the clone at `root` is at.
+    /// The commit of the clone at `root`.
     pub(crate) fn at(root: &Path) -> Self {
         let git = |args: &[&str]| {
             let output = Command::new("git").args(args).current_dir(root).env("TZ", "UTC").output();

@@ -14,7 +14,7 @@ use dormouse_bench::{
 };
 use dormouse_view::Terminal;
 
-/// The file of benchmarks, in a clone.
+/// Path of the file of benchmarks, from the root of a clone.
 const FILE: &str = "tests/bench/benchmarks.toml";
 
 /// Measures the speeds and overheads of Dormouse, each beside a peer or a floor in the same run, and fails where

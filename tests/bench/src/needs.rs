@@ -1,4 +1,4 @@
-//! What a benchmark needs of a host.
+//! What a benchmark needs from its host.
 
 use std::env;
 use std::path::Path;
@@ -11,16 +11,16 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
-    /// To be root, for control groups.
+    /// Root rights, for control groups.
     Root,
     /// A CRIU that works on this kernel.
     Criu,
-    /// Chromium and its driver.
+    /// Chromium and its WebDriver.
     Chromium,
 }
 
 impl Need {
-    /// The word for it in the file of benchmarks.
+    /// The word that stands for this need in the file of benchmarks.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Need {
         }
     }
 
-    /// Why a host has not got it, with the remedy; `None` if it has.
+    /// Why this host does not meet the need, with the remedy; `None` if it does.
     #[must_use]
     pub fn lacking(self) -> Option<String> {
         let lacks = match self {
@@ -47,7 +47,7 @@ impl Need {
     }
 }
 
-/// Whether this program is a CRIU, and says itself that it works here.
+/// Whether the program at this path is CRIU and its own check says that it works on this host.
 fn criu_works(program: &Path) -> bool {
     let mut check = Command::new(program);
     check.arg("check").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,14 +1,14 @@
-//! What came of running a benchmark.
+//! The outcome of running a benchmark.
 
 use dormouse_samples::Line;
 
-/// What came of running a benchmark, before it is judged.
+/// The outcome of running a benchmark, before its figures are judged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Name of the benchmark.
     pub benchmark: String,
     /// The lines that the benchmark reported.
     pub lines: Vec<Line>,
-    /// Why it was not run or did not end well, with the remedy; `None` if it did.
+    /// Why the benchmark was not run or failed, with the remedy; `None` if it ended well.
     pub failure: Option<String>,
 }

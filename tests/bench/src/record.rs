@@ -1,4 +1,4 @@
-//! What is kept of a run of benchmarks: a small file of JSON for each commit that was measured.
+//! The record of a run of benchmarks: a small JSON file for each commit that was measured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,37 +13,37 @@ use crate::verdict::{Finding, Verdict};
 /// Version of the format of records.
 const FORMAT: u32 = 1;
 
-/// A run of benchmarks: what was measured of which commit, where and when.
+/// The record of a run of benchmarks: figures, commit, host and time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of the format.
+    /// Version of the record's format.
     pub format: u32,
-    /// Hash of the commit; empty if it is not known.
+    /// Hash of the commit that was measured; empty if it is not known.
     pub commit: String,
-    /// When it was committed, in UTC.
+    /// Time of the commit, in UTC.
     pub committed: String,
-    /// Whether files were not as committed.
+    /// Whether files of the clone differed from the commit.
     pub changed: bool,
-    /// When it was measured, in UTC.
+    /// Time of the measurement, in UTC.
     pub date: String,
-    /// Profile of Cargo in which all was built.
+    /// Cargo profile in which the programs were built.
     pub profile: String,
-    /// The host that it was measured on.
+    /// The host on which the benchmarks ran.
     pub host: Host,
     /// The measured figures.
     pub figures: Vec<Figure>,
-    /// The benchmarks that were not run, or did not end well.
+    /// The benchmarks that were not run, or failed.
     pub not_run: Vec<NotRun>,
-    /// All that was wrong, a line each.
+    /// All findings, one line each.
     pub findings: Vec<String>,
 }
 
-/// A benchmark that was not run, or did not end well.
+/// A benchmark that was not run, or failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotRun {
     /// Name of the benchmark.
     pub benchmark: String,
-    /// Why not, with the remedy.
+    /// Why the benchmark was not run or failed, with the remedy.
     pub why: String,
 }
 
@@ -62,7 +62,7 @@ impl RecordError {
 }
 
 impl Record {
-    /// The record of a run that has just ended, of the commit that the builder's clone is at.
+    /// The record of a run that has just ended; the commit is that of the builder's clone.
     #[must_use]
     pub fn new(verdict: &Verdict, builder: &Builder) -> Self {
         let commit = Commit::at(builder.root());
@@ -99,7 +99,7 @@ impl Record {
 
     /// Reads a record.
     ///
-    /// # Errors
+    /// The file can't be read, or is not a record of this format version.
     ///
     /// The file can't be read, or is no record of this version.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
@@ -115,11 +115,11 @@ impl Record {
         serde_json::from_value(value).map_err(|error| no_record(error.to_string()))
     }
 
-    /// The records of a folder, by the time of their commits, and then of their measurement.
+    /// The records of a folder, ordered by the time of the commit and then by the time of the measurement.
     ///
     /// # Errors
     ///
-    /// The folder can't be read, or one of its files of JSON is no record.
+    /// The folder can't be read, or one of its JSON files is not a record.
     pub fn read_all(folder: &Path) -> Result<Vec<Self>, RecordError> {
         let failed = |error: std::io::Error| RecordError::new(folder, error);
         let mut paths = Vec::new();
@@ -136,8 +136,8 @@ impl Record {
         Ok(records)
     }
 
-    /// The first letters of the commit's hash, by which people call it; `?` if it is not known, and with a `+` if
-    /// files were not as committed.
+    /// The first letters of the commit's hash; `?` if it is not known. A `+` follows if files differed from the
+    /// commit.
     #[must_use]
     pub fn short_commit(&self) -> String {
         let short = self.commit.get(..8).unwrap_or("?");

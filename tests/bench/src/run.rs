@@ -11,12 +11,12 @@ use crate::benchmarks::{Benchmark, Benchmarks};
 use crate::command::Builder;
 use crate::outcome::Outcome;
 
-/// Builds all benchmarks, and runs them one after the other when nothing is built any more. What they print goes
-/// where this program's output goes; `say` is told what is done.
+/// Builds all benchmarks first, and then runs them one after the other. Their output goes to this program's output;
+/// `say` is called with a line about each step.
 ///
 /// # Errors
 ///
-/// There is no folder for what benchmarks report. What goes wrong with a benchmark is in its outcome.
+/// The folder for the reports of benchmarks can't be made. If a benchmark fails, its outcome says so.
 pub fn run(
     benchmarks: &Benchmarks,
     builder: &Builder,
@@ -47,13 +47,14 @@ pub fn run(
     Ok(outcomes)
 }
 
-/// A benchmark that is yet to be run, or can't be on this host.
+/// The outcome of a benchmark before it is run; it holds a failure if this host lacks something that the benchmark
+/// needs.
 fn needs_met(benchmark: &Benchmark) -> Outcome {
     let failure = benchmark.needs.iter().find_map(|need| need.lacking());
     Outcome { benchmark: benchmark.name.clone(), failure, ..Outcome::default() }
 }
 
-/// Runs a command; why it failed, if it did, with how to see more of it.
+/// Runs a command; returns why it failed and how to see more of that, or `None` if it succeeded.
 fn failure(mut command: Command, what: &str) -> Option<String> {
     let why = match command.status() {
         Ok(status) if status.success() => return None,
@@ -69,7 +70,7 @@ fn ended(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("status {code}"))
 }
 
-/// The lines that a benchmark reported; none where it has not made the file.
+/// The lines that a benchmark reported; empty if the benchmark did not make the file.
 fn reported(file: &Path) -> Result<Vec<Line>, String> {
     let text = match fs::read_to_string(file) {
         Ok(text) => text,

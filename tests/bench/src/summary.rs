@@ -1,4 +1,4 @@
-//! What is said of benchmarks and of their figures, as tables.
+//! Tables of benchmarks and of their figures, for people.
 
 use dormouse_view::{TableCell, TableColumn, Terminal, TypedTable, number::short};
 
@@ -6,7 +6,7 @@ use crate::benchmarks::Benchmarks;
 use crate::figure::Figure;
 use crate::record::Record;
 
-/// All benchmarks with their figures, a figure a line.
+/// A table of all benchmarks, one line for each figure.
 #[must_use]
 pub fn list(benchmarks: &Benchmarks, terminal: Terminal) -> String {
     let figures = benchmarks.all.iter().flat_map(|benchmark| {
@@ -23,7 +23,7 @@ pub fn list(benchmarks: &Benchmarks, terminal: Terminal) -> String {
     table.to_text(terminal)
 }
 
-/// The figures of a record, a figure a line.
+/// A table of the figures of a record, one line for each figure.
 #[must_use]
 pub fn measured(record: &Record, terminal: Terminal) -> String {
     let table: TypedTable = TypedTable::with_rows(&record.figures)
@@ -41,17 +41,17 @@ pub fn measured(record: &Record, terminal: Terminal) -> String {
     table.to_text(terminal)
 }
 
-/// A figure's ratio, as good or bad news.
+/// A figure's ratio as a cell, marked as good or bad news.
 pub(crate) fn ratio(figure: &&Figure) -> TableCell {
     TableCell::text(short(figure.ratio.median)).verdict(!figure.is_worse())
 }
 
-/// The least ratio and the greatest.
+/// The least and the greatest ratio of a figure, as text.
 pub(crate) fn range(figure: &Figure) -> String {
     format!("{} to {}", short(figure.ratio.min), short(figure.ratio.max))
 }
 
-/// A value with its unit, in three digits.
+/// A value with its unit, to three significant digits.
 pub(crate) fn amount(x: f64, unit: &str) -> String {
     format!("{} {unit}", short(x))
 }

@@ -1,5 +1,5 @@
-//! What is wrong with what benchmarks reported: a ratio that is worse than its bound, a figure that is
-//! missing, one that nobody expects, a benchmark that was not run.
+//! The judgement of what benchmarks reported. Findings are a ratio that is worse than its bound, a missing figure, a
+//! figure that has no bound, and a benchmark that was not run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,28 +8,28 @@ use crate::benchmarks::{Benchmark, Benchmarks};
 use crate::figure::Figure;
 use crate::outcome::Outcome;
 
-/// The figures of a run, and all that is wrong with them.
+/// The figures of a run, and all findings about them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// The measured figures, in the order of the file of benchmarks.
     pub figures: Vec<Figure>,
-    /// What is wrong, in the same order; empty if nothing is.
+    /// The findings, in the same order as the figures; empty if nothing is wrong.
     pub findings: Vec<Finding>,
 }
 
-/// Something that is wrong, in a line.
+/// Something that is wrong with a run; its text is one line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// A ratio is worse than its bound allows.
     Worse(Box<Figure>),
-    /// A benchmark ran and did not report a figure, or reported samples that there is no ratio of.
+    /// A benchmark ran and did not report a figure, or reported samples from which no ratio can be computed.
     Missing {
         /// Name of the figure.
         figure: String,
         /// Name of the benchmark.
         benchmark: String,
     },
-    /// A benchmark reported a figure twice, of which only the first counts.
+    /// A benchmark reported a figure twice; only the first report counts.
     Twice {
         /// Name of the figure.
         figure: String,
@@ -43,18 +43,18 @@ pub enum Finding {
         /// Name of the benchmark.
         benchmark: String,
     },
-    /// A benchmark was not run, or did not end well.
+    /// A benchmark was not run, or failed.
     NotRun {
         /// Name of the benchmark.
         benchmark: String,
-        /// Why not, with the remedy.
+        /// Why the benchmark was not run or failed, with the remedy.
         why: String,
-        /// Names of the figures that it did not report.
+        /// Names of the figures that the benchmark did not report.
         figures: Vec<String>,
     },
 }
 
-/// Judges what benchmarks reported by the bounds of their figures. A benchmark without an outcome was not run.
+/// Compares the figures that benchmarks reported with their bounds. A benchmark without an outcome counts as not run.
 #[must_use]
 pub fn verdict(benchmarks: &Benchmarks, outcomes: &[Outcome]) -> Verdict {
     let mut verdict = Verdict::default();
@@ -157,7 +157,7 @@ mod tests {
     use crate::benchmarks::Build;
     use crate::figure::tests::{bound, line};
 
-    /// A benchmark of two figures, whose bounds are 1.1 and 2.
+    /// A benchmark with two figures, whose bounds are 1.1 and 2.
     fn benchmarks() -> Benchmarks {
         let benchmark = Benchmark {
             name: "criu".to_owned(),
@@ -171,7 +171,7 @@ mod tests {
         Benchmarks { tolerance: 0.2, all: vec![benchmark] }
     }
 
-    /// What is said of a run in which these lines were reported.
+    /// The findings, as text, of a run in which these lines were reported.
     fn said(lines: &[Line], failure: Option<&str>) -> Vec<String> {
         let outcome = Outcome {
             benchmark: "criu".to_owned(),

@@ -1,5 +1,5 @@
-//! The least that EASY of a log in SWF can be: counted processors, one thread, and a line of CSV for each
-//! job; no placement, no promises that are kept apart, no checks and no log.
+//! The least program that schedules an SWF log by EASY: counted processors, one thread, and a CSV line for each job;
+//! no placement, no separate record of promises, no checks and no log.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,7 +18,7 @@ struct Job {
     estimate: u64,
 }
 
-/// Reads the log `from`, schedules its jobs, and writes a line for each into `to`; the number of jobs.
+/// Reads the log `from`, schedules its jobs, and writes a line for each into `to`; returns the number of jobs.
 pub(crate) fn easy(from: &Path, to: &Path) -> Result<usize, Box<dyn Error>> {
     let jobs = read(from)?;
     let mut out = BufWriter::with_capacity(1 << 16, File::create(to)?);
@@ -70,7 +70,8 @@ pub(crate) fn easy(from: &Path, to: &Path) -> Result<usize, Box<dyn Error>> {
     Ok(jobs.len())
 }
 
-/// The time at which so many processors are free by the latest ends, and how many more are free then.
+/// The time at which `wanted` processors are free if the running jobs end at their latest, and how many processors are
+/// left over then.
 fn reserved(expected: &[(u64, u64)], mut free: u64, wanted: u64) -> (u64, u64) {
     for (latest, processors) in expected.iter().rev() {
         free += processors;

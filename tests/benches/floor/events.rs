@@ -1,15 +1,15 @@
-//! The least that a simulation of events can be: a queue by time, of which the next event is taken and to which
-//! one comes for each, and at each of which so many things are looked at, such as tasks, and none is changed.
+//! The least program that simulates events: a queue ordered by time. Each event that is taken adds another one, and
+//! looks at a number of things (such as tasks) without changing any.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Number of events that wait at any time, as in a run of some dozen VMs and their tasks.
+/// Number of events that wait in the queue at any time, as in a run of some dozen VMs and their tasks.
 const WAITING: u64 = 256;
 
-/// Seconds that so many events take.
+/// Seconds of real time that `events` events take, if `looked_at` things are read at each.
 pub(crate) fn seconds(events: u64, looked_at: usize) -> f64 {
     let things: Vec<u64> = (0..looked_at as u64).collect();
     let begun = Instant::now();

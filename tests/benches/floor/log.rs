@@ -12,7 +12,8 @@ use dormouse_units::{RandomStream, Span};
 
 const PROCESSORS: f64 = 320.0;
 const LOAD: f64 = 0.9;
-/// Seconds, and the coefficient of variation: the logarithms of run times have mean 7.2 and deviation 1.6.
+/// Mean run time in seconds, and the coefficient of variation: the logarithms of run times have mean 7.2 and deviation
+/// 1.6.
 const MEAN_RUNTIME: f64 = 4_817.0;
 const VARIATION: f64 = 3.455;
 
@@ -23,7 +24,7 @@ struct Job {
     estimate: f64,
 }
 
-/// Writes such a log of so many jobs into a folder, always the same.
+/// Writes a log of `count` parallel jobs into a folder; the log is the same every time.
 pub(crate) fn make(folder: &Path, count: usize) -> Result<PathBuf, Box<dyn Error>> {
     let mut chance = RandomStream::new(1, "log", 0);
     let mut at = 0.0;
@@ -46,7 +47,7 @@ pub(crate) fn make(folder: &Path, count: usize) -> Result<PathBuf, Box<dyn Error
     Ok(path)
 }
 
-/// The next job, at most 36 hours long.
+/// Draws the next job, which runs for at most 36 hours.
 fn job(chance: &mut RandomStream, at: &mut f64) -> Job {
     let mut uniform = |low: f64, high: f64| low + (high - low) * chance.draw_unit();
     let serial = uniform(0.0, 1.0) < 0.25;

@@ -1,5 +1,5 @@
-//! The least that a provider can be: requests that come and end by a queue, hosts with counted vCPUs, of which
-//! the fullest with room is taken, and a line of CSV for each request; no memory, no preemption, no bills.
+//! The least program that is a provider: a queue of requests that begin and end, hosts with counted vCPUs of which the
+//! fullest with room is used, and a CSV line for each request; no memory, no preemption, no bills.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ const HOSTS: u32 = 100_000;
 const VCPUS: usize = 8;
 const REQUESTS: u64 = 1_000_000;
 
-/// Places the requests of `provider-region-100k`, and writes a line for each into `to`; how many had a host.
+/// Places the requests of `provider-region-100k` and writes a line for each into `to`; returns how many got a host.
 pub(crate) fn provider(to: &Path) -> Result<u64, Box<dyn Error>> {
     let mut out = BufWriter::with_capacity(1 << 16, File::create(to)?);
     let mut chance = RandomStream::new(1, "floor", 0);

@@ -6,14 +6,14 @@ use dormouse_workload::artifact as files;
 
 use super::scratch::Scratch;
 
-/// The files `job.json`, `env.json` and `map.json`.
+/// Reads the bytes as the files `job.json`, `env.json` and `map.json`.
 pub(crate) fn artifact(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let Ok(root) = from_json("fuzz", text) else { return };
     let _ = (files::tasks(&root), files::types(&root), files::planned_vms(&root));
 }
 
-/// A plan for three tasks: one that is taken can be run.
+/// Reads the bytes as a plan for three tasks; a plan that is accepted can be run.
 pub(crate) fn plan(bytes: &[u8]) {
     Scratch::with(|scratch| {
         let experiment = include_bytes!("../experiments/planned.toml");

@@ -1,4 +1,4 @@
-//! Answers of schedulers that are programs, and what a run makes of them.
+//! Answers of schedulers that are programs, and what a run does with them.
 
 use std::collections::VecDeque;
 use std::sync::LazyLock;
@@ -12,14 +12,15 @@ use dormouse_units::Time;
 
 type JobsError = dormouse_report::jobs::JobsError;
 
-/// Steps after which a run is broken off: what it decides may keep it going for ever.
+/// Number of steps after which a run is broken off: the decisions may keep it going for ever.
 const STEPS: usize = 500;
 
 static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
     of_text("fuzz.toml", include_str!("../experiments/bag.toml")).expect("the experiment is right")
 });
 
-/// A line a decision time: each is read as an answer, and carried out in a run. What can't be is refused there.
+/// Reads each line as the answer of a scheduler at one decision time, and executes it in a run, which refuses what
+/// can't be done.
 pub(crate) fn decisions(bytes: &[u8]) {
     let mut answers = VecDeque::new();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -42,7 +43,7 @@ pub(crate) fn decisions(bytes: &[u8]) {
     });
 }
 
-/// A policy that decides what was said, an answer each time that it is asked.
+/// A policy that decides what the input says, one answer each time that it is asked.
 #[derive(Debug)]
 struct Said {
     answers: VecDeque<Vec<Decision>>,

@@ -1,4 +1,4 @@
-//! Calls of EC2's clients, and the answers that carry their texts back.
+//! Calls of EC2's clients, and the answers that contain text from those calls.
 
 use dormouse_ec2_wire::{
     ApiError, ServiceModel, WireValue, read_query, request_of, write_error, write_response,
@@ -8,8 +8,8 @@ thread_local! {
     static MODEL: ServiceModel = ServiceModel::ec2().expect("it is built in");
 }
 
-/// A form body. What is read has an action of the model, and is read alike a second time; what is refused has a code of
-/// EC2 and names no more than was sent.
+/// Reads the bytes as a form body. A call that is read has an action of the model and reads the same a second time; a
+/// refusal has an error code of EC2 and names nothing that was not sent.
 pub(crate) fn query(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(pairs) = read_query(&text) else { return };
@@ -25,8 +25,8 @@ pub(crate) fn query(bytes: &[u8]) {
     });
 }
 
-/// Three texts, a line each: a tag's key and value and a token, which an answer and an error carry. Whatever they are, XML's
-/// reader gets them back, but for what XML can't carry.
+/// Takes three lines as a tag's key, a tag's value and a token, and puts them into an answer and an error. An XML
+/// reader gets them back, except for characters that XML can't contain.
 pub(crate) fn answer(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.splitn(3, '\n').map(str::to_owned);
@@ -46,7 +46,7 @@ pub(crate) fn answer(bytes: &[u8]) {
     assert_eq!(inner(&xml, "RequestID"), carried(&token));
 }
 
-/// The text of the first element with this name, as an XML reader gives it: no other element is within it.
+/// The text of the first element with this tag, as an XML reader gives it; the element has no other one inside.
 fn inner(xml: &str, tag: &str) -> String {
     let (_, rest) = xml.split_once(&format!("<{tag}>")).expect("it is there");
     let (text, _) = rest.split_once('<').expect("it ends");
@@ -57,7 +57,7 @@ fn inner(xml: &str, tag: &str) -> String {
     text.replace("&amp;", "&")
 }
 
-/// What XML 1.0 can carry of a text.
+/// The part of a text that XML 1.0 can contain.
 fn carried(text: &str) -> String {
     text.chars().map(|c| if is_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }

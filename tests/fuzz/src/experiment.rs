@@ -2,7 +2,7 @@
 
 use dormouse_experiment::{Experiment, of_text};
 
-/// An experiment that is taken is the same from the log's header, where it is written resolved.
+/// An experiment that is accepted reads the same from the log's header, where it is written in resolved form.
 pub(crate) fn experiment(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let read = match of_text("/nowhere/fuzz.toml", text) {

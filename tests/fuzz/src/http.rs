@@ -1,4 +1,4 @@
-//! Connections of browsers, scrapers and programs on VMs, as the bytes that they bring.
+//! Connections of browsers, scrapers and programs on VMs, as the bytes that they send.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use tokio::time::timeout;
 
 use super::scratch::Scratch;
 
-/// The time that a connection has: one that waits for a change would wait for ever.
+/// Time limit of a connection: one that waits for a change would otherwise wait for ever.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// The most bytes of an answer that are read.
+/// The most bytes that are read of an answer.
 const LONGEST: u64 = 1 << 20;
-/// Tokens of the page's run, good for ever; inputs name them by these words.
+/// A token of the page's run that never expires, and the word that stands for it in inputs.
 const OBSERVER: (&str, &str) = (
     "TOKEN",
     "dm1.observer.18446744073709551615.0000000000000000000000000000000000000000000000000000000000000000\
@@ -31,9 +31,9 @@ const OPERATOR: (&str, &str) = (
     "dm1.operator.18446744073709551615.0000000000000000000000000000000000000000000000000000000000000000\
      .0808080808080808080808080808080808080808080808080808080808080808",
 );
-/// What only those read who are let in.
+/// Text that only clients with a valid token may read.
 const SECRET: &str = "live-bag";
-/// The log of that run.
+/// The log of the run that the page shows.
 const LOG: &[u8] = include_bytes!("../logs/live-bag.jsonl");
 
 thread_local! {
@@ -48,8 +48,8 @@ thread_local! {
     };
 }
 
-/// A connection to a run's page: of its owner where the first byte is `o`, of a stranger from another host where it
-/// is another. Nobody reads of the run, or acts on it, who may not.
+/// Sends a request to a run's page: as the owner if the first byte is `o`, otherwise as a stranger from another host.
+/// A client without the right may neither read the run nor act on it.
 pub(crate) fn page(bytes: &[u8]) {
     let Some((caller, request)) = bytes.split_first() else { return };
     let caller = if *caller == b'o' { CallerOrigin::Owner } else { CallerOrigin::Stranger };
@@ -72,7 +72,8 @@ pub(crate) fn page(bytes: &[u8]) {
     }
 }
 
-/// A connection of a program to the metadata service of its VM, which wants a token where the first byte is `t`.
+/// Sends a request of a program to the metadata service of its VM; the service demands a token if the first byte is
+/// `t`.
 pub(crate) fn metadata(bytes: &[u8]) {
     let Some((tokens, request)) = bytes.split_first() else { return };
     let tokens = if *tokens == b't' { TokenRule::Required } else { TokenRule::Optional };
@@ -102,8 +103,8 @@ pub(crate) fn metadata(bytes: &[u8]) {
     assert!(status.is_none_or(|it| it < 500 || it == 501), "{}", String::from_utf8_lossy(&heard));
 }
 
-/// What comes back for these bytes, until the server closes the connection or there was time enough. The client has
-/// said all that it will.
+/// The server's answer to these bytes, up to the end of the connection or the time limit. The client sends nothing
+/// after these bytes.
 fn exchange<F: Future<Output = ()>>(
     bytes: &[u8],
     server: impl FnOnce(DuplexStream) -> F,
@@ -139,12 +140,12 @@ fn exchange<F: Future<Output = ()>>(
     heard
 }
 
-/// The status of the first answer.
+/// The HTTP status of the first answer in these bytes.
 fn status(heard: &[u8]) -> Option<u16> {
     std::str::from_utf8(heard.get(9..12)?).ok()?.parse().ok()
 }
 
-/// The bytes with another text in each place of a word.
+/// The bytes, with each occurrence of a word replaced by another text.
 fn replaced(bytes: &[u8], (word, text): (&str, &str)) -> Vec<u8> {
     let (mut all, mut rest) = (Vec::new(), bytes);
     while let Some(at) = rest.windows(word.len()).position(|part| part == word.as_bytes()) {

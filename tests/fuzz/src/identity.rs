@@ -7,8 +7,8 @@ use rustls::pki_types::CertificateDer;
 
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::generate().expect("chance"));
 
-/// A token that is read is written as the same one; a certificate of any bytes names a life or none; a name and a key
-/// of any bytes are certified or refused.
+/// A token that is read is written as the same token; a certificate of any bytes names a worker's session or none; a
+/// name and a key of any bytes are certified or refused.
 pub(crate) fn identity(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(token) = text.parse::<Token>() {

@@ -1,5 +1,5 @@
-//! The fuzz targets, a function each, which is given the input. The suite replays the committed corpora through the
-//! same functions (`tests/tests/library/corpora.rs`, which takes this file in as a module).
+//! The fuzz targets, one function each, which is given the input. The test suite replays the committed corpora through
+//! the same functions (`tests/tests/library/corpora.rs` includes this file as a module).
 
 mod artifact;
 mod decisions;
@@ -18,10 +18,10 @@ mod task;
 mod wire;
 mod workflow;
 
-/// A target: its name and what it does with an input.
+/// A target: its name, and the function that is called with an input.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets, by name. A binary of `targets` runs each.
+/// All targets, ordered by name. For each there is a binary in the folder `targets`.
 pub const TARGETS: [Target; 28] = [
     ("acts", records::acts),
     ("artifact", artifact::artifact),
@@ -53,11 +53,11 @@ pub const TARGETS: [Target; 28] = [
     ("workflow", workflow::workflow),
 ];
 
-/// Runs the target of a binary, by its name.
+/// Runs the target of this name on an input.
 ///
 /// # Panics
 ///
-/// The input shows a fault; or there is no such target.
+/// The input shows a fault, or there is no target of this name.
 pub fn run(name: &str, input: &[u8]) {
     let (_, target) =
         TARGETS.iter().find(|(known, _)| *known == name).expect("a target of the list");

@@ -1,4 +1,4 @@
-//! The log of a run, `events.jsonl`, and what is told from it.
+//! The log of a run, `events.jsonl`, and what is computed from it.
 
 use dormouse_analysis::RunMode;
 use dormouse_report::check::check;
@@ -13,7 +13,7 @@ use dormouse_view::Terminal;
 
 use super::scratch::Scratch;
 
-/// Whatever a log says, reading, checking and explaining it end with a value or an error.
+/// Reads, checks and explains a log; whatever the log says, each of these ends with a value or an error.
 pub(crate) fn log(bytes: &[u8]) {
     Scratch::with(|scratch| {
         scratch.write("events.jsonl", bytes);
@@ -27,7 +27,7 @@ pub(crate) fn log(bytes: &[u8]) {
     });
 }
 
-/// The results of a log, which `dormouse check` makes again and compares.
+/// Computes the results of a log, as `dormouse check` does to compare them.
 pub(crate) fn results(bytes: &[u8]) {
     Scratch::with(|scratch| {
         scratch.write("events.jsonl", bytes);
@@ -61,7 +61,7 @@ fn told(log: &RunLog) {
     }
 }
 
-/// Whether its scheduler decides without a search, whose length the experiment sets.
+/// Whether the scheduler of a log decides without a search: the experiment could make a search very long.
 fn is_short(log: &RunLog) -> bool {
     let name = log.header.experiment.scheduler_name();
     ["fifo", "fcfs", "easy", ""].contains(&name.as_str())

@@ -1,4 +1,4 @@
-//! A right log with a few values changed: what raw bytes hardly come to.
+//! A valid log with a few values changed, which raw bytes would hardly ever become.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::log;
 
-/// Experiments whose logs are changed: a bag that is interrupted, parallel jobs, requests for VMs, two tenants.
+/// Experiments whose logs are changed: a bag with interruptions, parallel jobs, requests for VMs, two tenants.
 const EXPERIMENTS: [&str; 4] = [
     include_str!("../experiments/bag.toml"),
     include_str!("../experiments/jobs.toml"),
@@ -18,11 +18,11 @@ const EXPERIMENTS: [&str; 4] = [
     include_str!("../experiments/shared.toml"),
 ];
 
-/// Logs of live runs, which say of machines, accounts and loads what no model does.
+/// Logs of live runs, which hold machines, accounts and loads that no virtual run has.
 const LIVE: [&str; 2] =
     [include_str!("../logs/live-bag.jsonl"), include_str!("../logs/live-jobs.jsonl")];
 
-/// All logs in lines; those of the experiments are made by this version.
+/// All logs as lines; the logs of experiments are made by this version.
 static LOGS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
     let live = LIVE.map(|text| text.lines().map(str::to_owned).collect());
     EXPERIMENTS.map(lines_of).into_iter().chain(live).collect()
@@ -41,7 +41,7 @@ fn lines_of(text: &str) -> Vec<String> {
     lines
 }
 
-/// Numbers at which sums and products overflow, or that nothing has.
+/// Values at which sums and products overflow, or that are out of every valid range.
 const NUMBERS: [u64; 12] = [
     0,
     1,
@@ -57,22 +57,22 @@ const NUMBERS: [u64; 12] = [
     u64::MAX,
 ];
 
-/// A changed log is read, checked and explained.
+/// Reads, checks and explains a changed log.
 pub(crate) fn log_edits(bytes: &[u8]) {
     if let Some(text) = changed_log(bytes, 0) {
         log::log(&text);
     }
 }
 
-/// The results of a changed log are made again. Its header stays: how long that takes is the experiment's to say.
+/// Computes the results of a changed log. Its header is not changed: the experiment there decides how long that takes.
 pub(crate) fn log_results(bytes: &[u8]) {
     if let Some(text) = changed_log(bytes, 1) {
         log::results(&text);
     }
 }
 
-/// A log, changed from this line on as the input says, four bytes a change: the line, which of its values (two bytes),
-/// and what becomes of that. The first byte says which log.
+/// A log with changes from the line `from` on. The first byte of the input chooses the log; four bytes make each
+/// change: the line, the value in it (two bytes), and the new value.
 fn changed_log(bytes: &[u8], from: usize) -> Option<Vec<u8>> {
     let (which, edits) = bytes.split_first()?;
     let mut lines = LOGS[usize::from(*which) % LOGS.len()].clone();
@@ -88,7 +88,7 @@ fn changed_log(bytes: &[u8], from: usize) -> Option<Vec<u8>> {
     Some((lines.join("\n") + "\n").into_bytes())
 }
 
-/// The number of values without parts, empty lists and tables among them.
+/// The number of leaves in a JSON value: scalars, empty lists and empty objects.
 fn leaves(value: &Value) -> usize {
     match value {
         Value::Array(list) if !list.is_empty() => list.iter().map(leaves).sum(),

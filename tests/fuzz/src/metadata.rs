@@ -10,7 +10,8 @@ use dormouse_metadata::{
 /// An instant of 2026, in microseconds since 1970.
 const NOW: u64 = 1_781_000_000_000_000;
 
-/// Answers one request after another, which empty lines separate: a method, a target, headers, a body.
+/// Answers the requests in the input one after the other; empty lines separate them. Each has a method, a target,
+/// headers and a body.
 pub(crate) fn metadata(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let tokens =

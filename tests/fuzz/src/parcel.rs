@@ -1,4 +1,4 @@
-//! Checkpoints from elsewhere.
+//! Checkpoints that come from elsewhere.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use dormouse_worker::workspace::TaskName;
 
 use super::scratch::Scratch;
 
-/// The key of the run, and the purpose that the store derives its own key for.
+/// The run's key, and the purpose for which the store derives its own key.
 const KEY: [u8; 32] = [5; 32];
 const CONTEXT: &str = "dormouse checkpoint manifest, 2026";
-/// The most bytes that a checkpoint may have here.
+/// The most bytes that a checkpoint may have in these targets.
 const BYTES: u64 = 1 << 20;
 
-/// A manifest that is read names files inside of its folder only, and reads back.
+/// Reads the bytes as a manifest. One that is accepted names only files inside its folder, and reads the same again
+/// once written.
 pub(crate) fn manifest(bytes: &[u8]) {
     let Ok(read) = CheckpointManifest::parse(bytes, Path::new("fuzz")) else { return };
     let _ = read.total_bytes();
@@ -28,8 +29,8 @@ pub(crate) fn manifest(bytes: &[u8]) {
     }
 }
 
-/// A parcel of a worker that has the key: the manifest up to the first empty line, and the contents. Raw bytes come
-/// no further than the seal, and are tried as well.
+/// Unpacks the bytes as a checkpoint from a worker that has the key: a manifest up to the first empty line, then the
+/// contents. The raw bytes are also tried without a seal; they get no further than its check.
 pub(crate) fn parcel(bytes: &[u8]) {
     let at = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
     let (json, contents) = (&bytes[..at], bytes.get(at + 2..).unwrap_or_default());

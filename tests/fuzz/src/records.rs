@@ -1,4 +1,4 @@
-//! Files of a cloud: prices, lifetimes, requests, interruptions, availability, types.
+//! Files that describe a cloud: prices, lifetimes, requests, interruptions, availability, types.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -13,7 +13,7 @@ use dormouse_input::{Chosen, Moment, Source, written};
 use dormouse_units::{Span, Time};
 use dormouse_workload::{Offer, RequestFile};
 
-/// The longest content that is unpacked.
+/// The most bytes that are unpacked.
 const LONGEST: u64 = 1 << 20;
 /// A day in 2024, in seconds since 1970.
 const BEGINS: i64 = 1_706_700_000;
@@ -22,7 +22,7 @@ fn source(bytes: &[u8]) -> Option<Source> {
     Source::new(Cursor::new(bytes.to_vec())).ok()
 }
 
-/// Prices are read, looked at from several beginnings, and read back from what is written of them.
+/// Reads the bytes as prices, evaluates these from several start times, and reads them again from their written form.
 pub(crate) fn prices(bytes: &[u8]) {
     let _ = looks_like_prices(bytes);
     let Some(source) = source(bytes) else { return };
@@ -42,7 +42,7 @@ pub(crate) fn prices(bytes: &[u8]) {
     }
 }
 
-/// Lifetimes are read by both rules and made into curves, which rise from 0 to 1 at most.
+/// Reads the bytes as lifetimes by both rules and makes curves from them, which rise from 0 to at most 1.
 pub(crate) fn lifetimes(bytes: &[u8]) {
     let _ = looks_like_lifetimes(bytes);
     for skips_malformed in [false, true] {
@@ -71,7 +71,7 @@ static OFFER: LazyLock<Arc<Offer>> = LazyLock::new(|| {
     Arc::new(Offer::new(&types, &[], &PlacementRule::default()))
 });
 
-/// Requests come in order of time, whatever the order of the file.
+/// Reads the bytes as requests; these come in order of time, whatever the order in the file.
 pub(crate) fn requests(bytes: &[u8]) {
     for offer in [None, Some(Arc::clone(&OFFER))] {
         let input = Ok(Cursor::new(bytes.to_vec()));
@@ -87,7 +87,7 @@ pub(crate) fn requests(bytes: &[u8]) {
     }
 }
 
-/// Interruptions that were written down.
+/// Reads the bytes as recorded interruptions.
 pub(crate) fn acts(bytes: &[u8]) {
     for begins in [None, Some(BEGINS), Some(0)] {
         let Some(source) = source(bytes) else { return };
@@ -98,7 +98,7 @@ pub(crate) fn acts(bytes: &[u8]) {
     }
 }
 
-/// Records of the number of VMs that can be had, over time.
+/// Reads the bytes as a record of the number of VMs available over time.
 pub(crate) fn availability(bytes: &[u8]) {
     let _ = SpotAvailability::is_trace(bytes);
     let Some(source) = source(bytes) else { return };
@@ -113,7 +113,7 @@ pub(crate) fn availability(bytes: &[u8]) {
     }
 }
 
-/// Instance types, and what the spot advisor says of them.
+/// Reads the bytes as instance types and data of the spot advisor.
 pub(crate) fn catalogue(bytes: &[u8]) {
     if let Some(source) = source(bytes) {
         let _ = read_types(source, &Chosen::default());
@@ -123,7 +123,7 @@ pub(crate) fn catalogue(bytes: &[u8]) {
     }
 }
 
-/// Packed files of all kinds.
+/// Reads the bytes as compressed files of all kinds.
 pub(crate) fn packed(bytes: &[u8]) {
     let Some(mut source) = source(bytes) else { return };
     let _ = source.is_json();

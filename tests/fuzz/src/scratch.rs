@@ -1,10 +1,10 @@
-//! A folder for readers that take a path: one for each thread, which goes with the process.
+//! A folder for readers that take a path: one for each thread, removed with the process.
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A folder of this thread, where a file is written anew for each input.
+/// A folder of this thread, in which a file is overwritten for each input.
 pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
@@ -26,7 +26,7 @@ impl Scratch {
         self.0.path()
     }
 
-    /// Writes a file, and returns where it is.
+    /// Writes a file into the folder and returns its path.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, content).expect("room for a file");

@@ -1,12 +1,12 @@
-//! Logs of parallel jobs: SWF, and what is read in its place.
+//! Logs of parallel jobs: SWF, and the other formats that are accepted in its place.
 
 use std::io::Cursor;
 use std::path::Path;
 
 use dormouse_workload::{OnMalformed, SwfError, Trace};
 
-/// Reads any bytes without a panic; leaving out what is malformed never fails; and what is read in order is what a
-/// simulation wants: sizes of the machine, times in order.
+/// Reads any bytes without a panic. Reading that skips malformed lines never fails, and a log that is accepted has
+/// what a simulation needs: sizes that fit the machine, and times in order.
 pub(crate) fn swf(bytes: &[u8]) {
     for on_malformed in [OnMalformed::Fail, OnMalformed::Skip] {
         let input = Ok(Cursor::new(bytes.to_vec()));

@@ -6,7 +6,8 @@ use dormouse_tasks::progress::ProgressReader;
 
 use super::scratch::Scratch;
 
-/// The page of a task that runs, and the answer of one that has ended: the first line has the arguments of its program.
+/// Reads the bytes as the progress page of a running task and as the answer of one that has ended; the first line has
+/// the program's arguments.
 pub(crate) fn task(bytes: &[u8]) {
     page(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else { return };

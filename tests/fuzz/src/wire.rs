@@ -6,8 +6,8 @@ use dormouse_proto::{Carrier, unpack, v1};
 use dormouse_worker::agent::untrusted as worker;
 use prost::Message;
 
-/// A message of a worker's session. One that decodes is the same when it is encoded again, and what of it goes into
-/// the log is read from there as it was.
+/// Decodes a message of a worker's session. A message that decodes is the same after it is encoded again, and what is
+/// logged of it reads back unchanged.
 pub(crate) fn worker_message(bytes: &[u8]) {
     let Some(message) = decoded::<v1::FromWorker>(bytes) else { return };
     for report in coordinator::worker_message(message).unwrap_or_default() {
@@ -16,13 +16,13 @@ pub(crate) fn worker_message(bytes: &[u8]) {
     }
 }
 
-/// A message of a coordinator's session.
+/// Decodes a message of a coordinator's session.
 pub(crate) fn coordinator_message(bytes: &[u8]) {
     let Some(message) = decoded::<v1::ToWorker>(bytes) else { return };
     let _ = worker::coordinator_message(message);
 }
 
-/// A request of somebody who looks on or submits, or what goes with a transfer: the first byte says which message it is.
+/// Decodes a request of an observer or a submitter, or a message of a transfer: the first byte chooses the type.
 pub(crate) fn client_request(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     match kind {
@@ -49,7 +49,7 @@ pub(crate) fn client_request(bytes: &[u8]) {
     }
 }
 
-/// A chunk unpacks to as many bytes as it says, or is refused.
+/// A chunk unpacks to the number of bytes that it announces, or is refused.
 fn unpacked(chunk: Option<impl Carrier>) {
     let Some(mut chunk) = chunk else { return };
     let said = *chunk.carried().1 as usize;

@@ -3,7 +3,8 @@
 use dormouse_units::{Bytes, Span, TypeName};
 use dormouse_workload::{Workflow, WorkflowFormat};
 
-/// The workflow is what comes before the first form feed; what follows is every submit file that it names.
+/// Reads the bytes up to the first form feed as a workflow, and the rest as the content of every submit file that it
+/// names.
 pub(crate) fn workflow(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (text, submit) = text.split_once('\x0c').unwrap_or((text, ""));

@@ -1,4 +1,4 @@
-//! The line of JSON by which a benchmark says what it measured of a figure.
+//! The JSON line by which a benchmark reports the samples of a figure.
 
 use std::env;
 use std::fs::OpenOptions;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Name of the environment variable that names the file to which lines are appended.
 pub const FILE: &str = "DORMOUSE_BENCH_JSON";
 
-/// Samples of one figure and of its peer, as they are said.
+/// Samples of one figure and of its peer, as a benchmark reports them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
     /// Name of the figure, as `tests/bench/benchmarks.toml` has it.
     pub name: String,
-    /// Whether less of the figure is better, or more.
+    /// Whether a smaller or a larger value of the figure is better.
     pub better: Better,
     /// Samples of the figure.
     pub ours: Vec<f64>,
@@ -24,17 +24,17 @@ pub struct Line {
     pub peer: Vec<f64>,
 }
 
-/// Whether less of a figure is better, or more.
+/// Whether a smaller or a larger value of a figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Less is better, as of times and bytes.
+    /// A smaller value is better, as for times and bytes.
     Less,
-    /// More is better, as of tasks a second.
+    /// A larger value is better, as for tasks per second.
     More,
 }
 
-/// A line that could not be appended.
+/// Why a line could not be appended to the file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}: {FILE} has to name a file that can be written", path.display())]
 pub struct ReportError {
@@ -43,7 +43,7 @@ pub struct ReportError {
 }
 
 impl Line {
-    /// Appends the line to the file that [`FILE`] names, if it is set.
+    /// Appends the line to the file that [`FILE`] names; does nothing if that is not set.
     pub(crate) fn append(&self) -> Result<(), ReportError> {
         env::var_os(FILE).map_or(Ok(()), |file| self.append_to(Path::new(&file)))
     }

@@ -13,11 +13,12 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Takes `rounds` pairs of samples, one of each by turns, so that what else the host does is in both.
+    /// Takes `rounds` pairs of samples, one of the peer and one of ours by turns, so that other load on the host
+    /// affects both.
     ///
     /// # Errors
     ///
-    /// The first error of either side.
+    /// The first error that either closure returns.
     pub fn by_turns<E>(
         rounds: usize,
         mut ours: impl FnMut() -> Result<f64, E>,
@@ -37,7 +38,7 @@ impl Samples {
         self.peer.push(peer);
     }
 
-    /// Reports the samples of a figure of which less is better, such as a time.
+    /// Reports the samples of a figure that is better when smaller, such as a time.
     ///
     /// # Errors
     ///
@@ -46,7 +47,7 @@ impl Samples {
         self.line(name, Better::Less).append()
     }
 
-    /// Reports the samples of a figure of which more is better, such as tasks a second.
+    /// Reports the samples of a figure that is better when larger, such as tasks per second.
     ///
     /// # Errors
     ///
@@ -60,7 +61,7 @@ impl Samples {
     }
 }
 
-/// The middle of some samples; of an even number the mean of the two in the middle, and NaN of none.
+/// The median of some samples: the mean of the middle two for an even number, NaN for none.
 #[must_use]
 pub fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();

@@ -1,4 +1,4 @@
-//! Many seeds on several threads.
+//! A campaign: many simulated runs, by seed, on several threads.
 
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -18,18 +18,18 @@ pub struct Campaign {
     pub seeds: Range<u64>,
     /// The number of threads.
     pub threads: usize,
-    /// Rates that differ from the tables.
+    /// Rates of faults and conditions that differ from the tables.
     pub rates: Rates,
-    /// For how long seeds are begun, real time.
+    /// Real time after which no more seeds are begun; `None`: no limit.
     pub lasts: Option<Duration>,
-    /// Whether the first violation ends it.
+    /// Whether the campaign ends at the first violation.
     pub first: bool,
-    /// Number of seeds after each of which standard error says how far the campaign has come, beside each violation
-    /// as it is found; zero: nothing is said.
+    /// Number of seeds after which progress is printed to standard error, besides each violation as it is found; 0:
+    /// nothing is printed.
     pub says_every: u64,
 }
 
-/// Seeds that were played, and those of them that broke an invariant.
+/// Number of seeds played, and number of those that broke an invariant.
 #[derive(Debug, Default)]
 struct Count {
     played: AtomicU64,
@@ -37,13 +37,13 @@ struct Count {
 }
 
 impl Campaign {
-    /// Runs all seeds, or as many as there is time for until `stop` is raised.
+    /// Runs all seeds, or as many as the time limit allows, until `stop` is set.
     #[must_use]
     pub fn run(&self, playground: &Playground, stop: &AtomicBool) -> Tally {
         self.run_by(&|plan| playground.play(plan), stop)
     }
 
-    /// Runs all seeds by this player.
+    /// Runs all seeds, each by the function `play`.
     fn run_by(&self, play: &(dyn Fn(&Plan) -> Outcome + Sync), stop: &AtomicBool) -> Tally {
         let (next, count) = (AtomicU64::new(self.seeds.start), Count::default());
         let until = self.lasts.map(|lasts| Instant::now() + lasts);
@@ -78,7 +78,7 @@ impl Campaign {
         tally
     }
 
-    /// Says of a violation, and now and then how far it has come.
+    /// Prints a violation, and from time to time how far the campaign has come.
     fn say(&self, outcome: &Outcome, count: &Count) {
         let played = count.played.fetch_add(1, Ordering::Relaxed) + 1;
         let is_new = u64::from(outcome.violation.is_some());
@@ -113,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The outcome of a seed, of which every seventh breaks an invariant.
+    /// The outcome of a seed; for every seventh seed an invariant is broken.
     fn outcome(plan: &Plan) -> Outcome {
         let violation = plan.seed.is_multiple_of(7).then(|| Violation {
             invariant: Invariant::Replay,

@@ -21,7 +21,7 @@ use crate::run::Playground;
 use crate::shrink::shrink;
 use crate::trace::Lines;
 
-/// Violations that are shrunk and shown; the others are counted.
+/// The most violations that are shrunk and shown; further ones are counted.
 const SHOWN: usize = 5;
 
 /// Runs live runs under a simulated world, one for each seed, and looks for broken invariants.
@@ -91,7 +91,7 @@ fn rate(text: &str) -> Result<(String, f64), String> {
     Ok((name.to_owned(), rate.parse().map_err(|_| format!("'{rate}' is not a number"))?))
 }
 
-/// Does what the arguments say.
+/// Runs the `simulate` command with these arguments.
 #[must_use]
 pub fn main(arguments: &Arguments) -> ExitCode {
     match carry_out(arguments) {
@@ -214,7 +214,7 @@ fn is_open(outcome: &Outcome, open: &str) -> bool {
     })
 }
 
-/// How large a plan is, for people.
+/// The size of a plan in words: how many workers, tasks and faults, for example.
 fn parts(plan: &Plan) -> String {
     let tasks = plan.setup.bag.tasks.len() + plan.submissions.len();
     let (faults, workers) = (plan.faults.len(), plan.workers.len());
@@ -225,7 +225,7 @@ fn status(is_broken: bool) -> ExitCode {
     if is_broken { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
-/// One run, for people.
+/// Prints the outcome of one run for people.
 fn show(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
     let Outcome { seed, digest, steps, coordinators, workers, simulated_ms, .. } = outcome;
     let ending = match &outcome.ending {
@@ -245,7 +245,7 @@ fn show(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-/// The tables of what is simulated and looked for.
+/// The tables of faults, conditions and invariants, as text.
 #[must_use]
 pub fn tables() -> String {
     let mut text = String::from(
@@ -271,8 +271,8 @@ pub fn tables() -> String {
     text
 }
 
-/// An interrupt has the program print what was done by then; a second one ends it at once. Interrupts are taken from
-/// when this returns.
+/// At the first interrupt, sets `stop`, so that the program prints what was done until then; a second interrupt ends
+/// the program at once. Interrupts are handled from when this function returns.
 fn stop_at_interrupt(stop: &Arc<AtomicBool>) {
     let stop = Arc::clone(stop);
     let (say, is_ready) = mpsc::channel();

@@ -1,37 +1,37 @@
-//! The death of a coordinator, bound to the point of its doings at which it dies.
+//! A planned death of a coordinator, at a given point of its work.
 
 use crate::faults::{CrashPoint, Fault, Millis};
 
-/// A death that a plan has for its coordinator.
+/// A planned death of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Death {
     /// The name of the fault's kind.
     pub name: &'static str,
-    /// The point in its doings at which the coordinator dies.
+    /// The point of its work at which the coordinator dies.
     pub point: CrashPoint,
-    /// The time until its host starts another one.
+    /// The time until the coordinator's host starts the next one.
     pub down: Millis,
-    /// The loss of its host's power; `None`: only the process dies.
+    /// The power loss of the coordinator's host; `None`: only the process dies.
     pub power: Option<PowerLoss>,
 }
 
 /// The effects of a power cut on what was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLoss {
-    /// The part of the unsynced writes that is kept, in parts per million.
+    /// The part of the unsynced writes that survives, in parts per million.
     pub kept: u32,
-    /// Garbage that stands after the log's end then, in bytes.
+    /// Garbage that is appended to the log, in bytes.
     pub garbage: u32,
-    /// Checkpoints that were stored lately are torn or gone.
+    /// Whether checkpoints that were stored lately are torn or gone.
     pub tears_checkpoints: bool,
-    /// The seal is damaged, gone or a former one, although it was synced.
+    /// Whether the seal is damaged, gone or an older one, although it was synced.
     pub tears_seal: bool,
-    /// A part of the log that was synced and sealed is damaged or gone.
+    /// Whether a part of the log that was synced and sealed is damaged or gone.
     pub tears_log: bool,
 }
 
 impl Death {
-    /// The death that a fault is; `None`: it is none.
+    /// The coordinator's death that a fault causes; `None` if the fault is of another kind.
     #[must_use]
     pub const fn from_fault(fault: &Fault) -> Option<Self> {
         let name = fault.name();

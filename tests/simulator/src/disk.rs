@@ -1,8 +1,8 @@
-//! The disk under a simulated coordinator: real files, of which it is known what is synced.
+//! The disk of a simulated coordinator: real files, and a record of which writes are synced.
 //!
-//! What a process has written is in the file, whatever becomes of the process; what was synced is there
-//! after a power cut, too. What a dead coordinator still writes is written nowhere: neither to its log nor to its
-//! seal, and nothing to its store of checkpoints.
+//! What a process has written stays in the file if the process dies; after a power cut only what was synced is sure to
+//! be there. Writes of a coordinator that is already dead are dropped: those to its log, its seal and its store of
+//! checkpoints.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -30,7 +30,7 @@ use log_state::LogState;
 pub use store::{DamagedCheckpoint, rot_checkpoint};
 use store::{SimulatedStoreFile, StoreState};
 
-/// The disk of one run. Clones are the same disk.
+/// The disk of one run. Clones share the same disk.
 #[derive(Clone, Debug)]
 pub struct SimulatedDisk(Arc<Shared>);
 
@@ -44,17 +44,17 @@ struct Shared {
 struct Inner {
     logs: BTreeMap<PathBuf, LogState>,
     store: StoreState,
-    /// Simulated microseconds until which there is no room for the log, and for checkpoints.
+    /// Simulated time, in microseconds, until which there is no room for the log; the second field is for checkpoints.
     log_full_until: u64,
     store_full_until: u64,
-    /// Writes that still go well before the disk refuses every one; `None`: it refuses none.
+    /// Number of writes that still succeed before the disk refuses all; `None`: it refuses none.
     writes_before_error: Option<u32>,
-    /// The generation of the last coordinator to which the disk has refused something of its log.
+    /// Generation of the last coordinator that the disk has refused a write or sync of the log.
     refused: Option<u64>,
 }
 
 impl SimulatedDisk {
-    /// The disk of a run on this stage.
+    /// A new disk for a run on this stage.
     #[must_use]
     pub fn new(stage: Stage) -> Self {
         Self(Arc::new(Shared { stage, inner: Mutex::default() }))
@@ -68,54 +68,54 @@ impl SimulatedDisk {
         &self.0.stage
     }
 
-    /// The disk as the coordinator of this generation has it.
+    /// The disk for the coordinator of this generation.
     #[must_use]
     pub fn mounted(&self, generation: u64) -> MountedDisk {
         MountedDisk { disk: self.clone(), generation }
     }
 
-    /// There is no room for the log, nor for checkpoints, until that many microseconds after the start.
+    /// Leaves no room for the log or for checkpoints until so many microseconds after the run's start.
     pub fn log_is_full_until(&self, at_us: u64) {
         let mut inner = self.inner();
         inner.log_full_until = inner.log_full_until.max(at_us);
         inner.store_full_until = inner.store_full_until.max(at_us);
     }
 
-    /// There is no room for checkpoints until that many microseconds after the start.
+    /// Leaves no room for checkpoints until so many microseconds after the run's start.
     pub fn store_is_full_until(&self, at_us: u64) {
         let mut inner = self.inner();
         inner.store_full_until = inner.store_full_until.max(at_us);
     }
 
-    /// After so many more writes the disk refuses all, until it is mended.
+    /// Has the disk refuse everything after so many more writes, until it is mended.
     pub fn fails_after(&self, writes: u32) {
         self.inner().writes_before_error = Some(writes);
     }
 
-    /// The disk refuses nothing any more.
+    /// Mends the disk: it refuses nothing any more.
     pub fn is_mended(&self) {
         self.inner().writes_before_error = None;
     }
 
-    /// Whether the disk refuses what it should not.
+    /// Whether the disk refuses writes because it is broken.
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.inner().writes_before_error == Some(0)
     }
 
-    /// Whether the disk has refused something of its log to any coordinator.
+    /// Whether the disk has ever refused a coordinator a write or sync of the log.
     #[must_use]
     pub fn has_ever_refused(&self) -> bool {
         self.inner().refused.is_some()
     }
 
-    /// Whether the disk has refused something of its log to the coordinator of this generation.
+    /// Whether the disk has refused the coordinator of this generation a write or sync of the log.
     #[must_use]
     pub fn has_refused(&self, generation: u64) -> bool {
         self.inner().refused == Some(generation)
     }
 
-    /// Writes the seals to their files, for whoever reads them there.
+    /// Writes the seals to their files, for programs that read them there.
     ///
     /// # Errors
     ///
@@ -134,19 +134,19 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// Whether the disk has damaged a seal that was durable, so that its log can't be compared with it.
+    /// Whether the disk has damaged a durable seal, so that its log can't be compared with it.
     #[must_use]
     pub fn has_damaged_seal(&self) -> bool {
         self.inner().logs.values().any(|log| log.seal.is_damaged())
     }
 
-    /// Whether the disk has damaged what was sealed of a log, so that nobody can go on with its run.
+    /// Whether the disk has damaged a sealed part of a log, so that the run can't be resumed.
     #[must_use]
     pub fn has_damaged_log(&self) -> bool {
         self.inner().logs.values().any(|log| log.is_damaged)
     }
 
-    /// Takes in the seals that the run's user had made anew, as they are in their files.
+    /// Reads the seals back from their files, after the run's user had them made again.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl SimulatedDisk {
         Ok(())
     }
 
-    /// The power is gone: see [`PowerLoss`]. The checkpoints that it has damaged.
+    /// Cuts the power as [`PowerLoss`] says; returns the checkpoints that this damaged.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl SimulatedDisk {
     }
 }
 
-/// The disk as one coordinator has it: it refuses everything once that is dead.
+/// The disk as one coordinator sees it: it refuses everything once that coordinator is dead.
 #[derive(Clone, Debug)]
 pub struct MountedDisk {
     disk: SimulatedDisk,
@@ -192,7 +192,7 @@ impl MountedDisk {
         if self.disk.stage().lives(self.generation) { Ok(()) } else { Err(dead()) }
     }
 
-    /// Makes a change of a file that is whole or not made at all, which its coordinator may die of.
+    /// Changes a file by a step that is made as a whole or not at all, at which the coordinator may be planned to die.
     fn change(
         &self,
         what: std::fmt::Arguments<'_>,
@@ -206,7 +206,7 @@ impl MountedDisk {
     }
 }
 
-/// The last two parts of a path, which are the same wherever a run is played.
+/// The last two parts of a path, which do not depend on where the run is played.
 fn named(path: &Path) -> String {
     let last = |path: Option<&Path>| {
         let name = path.and_then(Path::file_name);

@@ -1,8 +1,8 @@
-//! Draws for plans, each from a seeded stream.
+//! Random draws for plans, each from a seeded stream.
 
 use dormouse_units::RandomStream;
 
-/// A seeded stream of small whole numbers, for a plan with so many workers.
+/// A seeded random stream of small whole numbers, for a plan with a given number of workers.
 #[derive(Clone, Debug)]
 pub struct Draw {
     stream: RandomStream,
@@ -10,54 +10,54 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// The stream of a purpose under a seed.
+    /// The random stream for one purpose under a seed.
     #[must_use]
     pub fn new(seed: u64, purpose: &str, workers: usize) -> Self {
         Self { stream: RandomStream::new(seed, purpose, 0), workers }
     }
 
-    /// A number below `n`; zero if that is zero.
+    /// A random number below `n`; 0 if `n` is 0.
     #[expect(clippy::cast_possible_truncation, reason = "it is below a number of 32 bits")]
     pub fn below(&mut self, n: u32) -> u32 {
         self.stream.draw_below(n as usize) as u32
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A random number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         let many = usize::try_from(high.saturating_sub(low) + 1).unwrap_or(usize::MAX);
         low + self.stream.draw_below(many) as u64
     }
 
-    /// Whether something happens that does once in `n` times.
+    /// True once in `n` draws on average.
     pub fn one_in(&mut self, n: u32) -> bool {
         self.below(n) == 0
     }
 
-    /// Whether something of this probability happens.
+    /// True with this probability.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.stream.draw_unit() < probability
     }
 
-    /// Parts per million.
+    /// A random number of parts per million.
     pub fn ppm(&mut self) -> u32 {
         self.below(1_000_001)
     }
 
-    /// A worker, by its place.
+    /// A random worker, by its index in the plan.
     pub fn worker(&mut self) -> usize {
         self.stream.draw_below(self.workers)
     }
 
-    /// One of these.
+    /// A random element of `all`.
     ///
     /// # Panics
     ///
-    /// There are none.
+    /// `all` is empty.
     pub fn one<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.stream.draw_below(all.len())]
     }
 
-    /// A number of events with this mean (Knuth's method: the mean is small).
+    /// A random number of events with this mean (Knuth's method, for a small mean).
     pub fn poisson(&mut self, mean: f64) -> u32 {
         let (limit, mut product, mut events) = (libm::exp(-mean), self.stream.draw_unit(), 0);
         while product > limit && events < 100 {
@@ -67,7 +67,7 @@ impl Draw {
         events
     }
 
-    /// Lets a drawn number of others go first that are ready at this instant.
+    /// Yields a random number of times, so that other tasks that are ready at this instant may go first.
     pub async fn turns(&mut self) {
         for _ in 0..self.below(4) {
             tokio::task::yield_now().await;

@@ -8,33 +8,34 @@ use crate::invariant::Invariant::{self, *};
 /// Milliseconds of simulated real time.
 pub type Millis = u64;
 
-/// The point in its doings at which a coordinator is killed.
+/// The point of its work at which a coordinator is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrashPoint {
-    /// At this very moment.
+    /// At once.
     Now,
-    /// Before its next write to the log.
+    /// Before the coordinator's next write to the log.
     BeforeWrite,
-    /// In the middle of its next write: this part of the bytes is written, in parts per million.
+    /// In the middle of the coordinator's next write to the log; the number is the part of the bytes that is written,
+    /// in parts per million.
     MidWrite(u32),
-    /// After its next write to the log, before that is synced.
+    /// After the coordinator's next write to the log, before the sync of that write.
     AfterWrite,
-    /// After its next sync of the log, before anybody is told.
+    /// After the coordinator's next sync of the log, before any message about it leaves.
     AfterSync,
-    /// After so many more messages to workers have left.
+    /// After this number of further messages to workers.
     AfterMessages(u32),
-    /// At a change of a file other than the log, of its store or its seal, after so many others.
+    /// At a change of a file other than the log: in the store of checkpoints, or the seal.
     AtFile {
-        /// The changes that are made before.
+        /// Number of such changes that are made before that one.
         more: u32,
-        /// The part of a write that is made, in parts per million; a change that is whole or not made at all is made at a
-        /// million.
+        /// The part of the write that is made, in parts per million; a change that can't be made in part is made at a
+        /// million only.
         part: u32,
     },
 }
 
-/// What of a connection's two directions is hit.
+/// The directions of a connection that a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -47,189 +48,191 @@ pub enum Way {
 }
 
 impl Way {
-    /// Whether what a worker says is hit.
+    /// Whether messages from the worker are affected.
     #[must_use]
     pub const fn is_up(self) -> bool {
         matches!(self, Self::Up | Self::Both)
     }
 
-    /// Whether what a worker is told is hit.
+    /// Whether messages to the worker are affected.
     #[must_use]
     pub const fn is_down(self) -> bool {
         matches!(self, Self::Down | Self::Both)
     }
 }
 
-/// Who hears of a broken connection.
+/// The ends of a connection that notice when it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hears {
-    /// Both of its ends.
+    /// Both the worker and the coordinator.
     Both,
-    /// The worker alone: the coordinator waits on a connection that is half open.
+    /// The worker alone: the coordinator waits on a half-open connection.
     Worker,
-    /// The coordinator alone.
+    /// The coordinator alone: the worker waits on a half-open connection.
     Coordinator,
 }
 
-/// One thing that goes wrong. Workers are named by their place among the plan's.
+/// A fault: one thing that goes wrong in a run. A worker is named by its index in the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Fault {
-    /// The coordinator's process is killed; what it has written is there.
+    /// The coordinator's process is killed; everything that it has written stays.
     CoordinatorKill {
-        /// The point in its doings at which it dies.
+        /// The point of its work at which the coordinator dies.
         point: CrashPoint,
-        /// The time until it is started again.
+        /// The time until the coordinator is started again.
         down: Millis,
     },
-    /// The coordinator's host loses its power; what it has not synced is torn or gone.
+    /// The coordinator's host loses its power; unsynced writes are torn or gone.
     PowerCut {
-        /// The point in its doings at which it dies.
+        /// The point of its work at which the coordinator dies.
         point: CrashPoint,
-        /// The time until it is started again.
+        /// The time until the coordinator is started again.
         down: Millis,
-        /// The part of the unsynced writes that is there afterwards, in parts per million.
+        /// The part of the unsynced writes that survives, in parts per million.
         kept: u32,
-        /// Garbage that stands after the log's end then, in bytes.
+        /// Garbage that is appended to the log, in bytes.
         garbage: u32,
-        /// Checkpoints that were stored lately are torn or gone.
+        /// Whether checkpoints that were stored lately are torn or gone.
         tears_checkpoints: bool,
-        /// The seal is damaged, gone or a former one, although it was synced: the disk has lied.
+        /// Whether the seal is damaged, gone or an older one although it was synced: a fault of the disk.
         #[serde(default)]
         tears_seal: bool,
-        /// A part of the log that was synced and sealed is damaged or gone: the disk has lied. Nobody can go on with the
-        /// run then.
+        /// Whether a part of the log that was synced and sealed is damaged or gone: a fault of the disk, after which
+        /// the run can't be resumed.
         #[serde(default)]
         tears_log: bool,
     },
-    /// The coordinator hears nothing, says nothing and stores nothing, as where its process stands still; its timers go on.
+    /// The coordinator neither receives nor sends nor stores anything for a time, as if its process were suspended;
+    /// its timers run on.
     CoordinatorPause {
-        /// For how long.
+        /// Duration of the pause.
         lasts: Millis,
     },
     /// A worker's process is killed.
     WorkerKill {
-        /// The worker that is hit.
+        /// The worker that is killed, by its index in the plan.
         worker: usize,
-        /// The time until it is started again; `None`: it never comes back.
+        /// The time until the worker is started again; `None`: never.
         down: Option<Millis>,
-        /// Whether it can show the certificate of its former life.
+        /// Whether the restarted worker can show the certificate of its earlier session.
         has_certificate: bool,
     },
-    /// A worker's process stands still.
+    /// A worker's process is suspended for a time.
     WorkerPause {
-        /// The worker that is hit.
+        /// The worker that is suspended, by its index in the plan.
         worker: usize,
-        /// For how long.
+        /// Duration of the suspension.
         lasts: Millis,
     },
-    /// Messages take longer.
+    /// Messages of a worker are delayed.
     Delay {
-        /// The worker whose messages these are.
+        /// The worker whose messages are delayed, by its index in the plan.
         worker: usize,
-        /// For how long it is so.
+        /// Duration of the fault.
         lasts: Millis,
-        /// The most that a message takes longer: each takes a drawn part of that.
+        /// The longest delay of a message; each message gets a random part of that.
         by: Millis,
     },
-    /// The connections of a worker break, and what is under way is lost.
+    /// The connections of a worker break, and messages on the way are lost.
     Break {
-        /// The worker that is hit.
+        /// The worker whose connections break, by its index in the plan.
         worker: usize,
-        /// Who hears of it.
+        /// The ends that notice the break.
         hears: Hears,
     },
-    /// A worker's connection breaks for it, while what it had said still arrives.
+    /// A worker sees its connections break, while messages that it has sent still arrive later.
     LateMessages {
-        /// The worker that is hit.
+        /// The worker whose connections break, by its index in the plan.
         worker: usize,
-        /// How much later that arrives.
+        /// The delay of the messages that were on the way.
         by: Millis,
     },
-    /// Nothing passes between a worker and the coordinator.
+    /// No message passes between a worker and the coordinator for a time.
     Partition {
-        /// The worker that is hit.
+        /// The worker that is cut off, by its index in the plan.
         worker: usize,
-        /// For how long.
+        /// Duration of the partition.
         lasts: Millis,
-        /// In which direction.
+        /// The direction in which no message passes.
         way: Way,
     },
-    /// Messages arrive twice.
+    /// Messages of a worker arrive twice.
     Doubled {
-        /// The worker whose messages these are.
+        /// The worker whose messages are doubled, by its index in the plan.
         worker: usize,
-        /// For how long it is so.
+        /// Duration of the fault.
         lasts: Millis,
-        /// In which direction.
+        /// The direction in which messages are doubled.
         way: Way,
     },
-    /// The disk has no room for the log, and none for checkpoints.
+    /// The disk has no room for the log or for checkpoints for a time.
     LogFull {
-        /// For how long.
+        /// Duration of the fault.
         lasts: Millis,
     },
-    /// The disk has no room for checkpoints.
+    /// The disk has no room for checkpoints for a time.
     StoreFull {
-        /// For how long.
+        /// Duration of the fault.
         lasts: Millis,
     },
-    /// A checkpoint in the coordinator's store rots: a bit of it is another, a sector is lost or is that of another place.
+    /// A checkpoint in the coordinator's store is damaged: a bit is flipped, or a sector is lost or replaced by
+    /// another one.
     Rot,
     /// The disk refuses to write or sync the log.
     LogError {
-        /// How many more writes it does before that.
+        /// Number of writes that still succeed before the error.
         after: u32,
-        /// How long until the coordinator is started again.
+        /// The time until the coordinator is started again.
         down: Millis,
     },
     /// The wall clock of the coordinator's host jumps.
     ClockJump {
-        /// By so much, milliseconds.
+        /// The jump in milliseconds; negative: backwards.
         by: i64,
     },
-    /// The run's user pauses it and resumes it.
+    /// The run's user pauses the run and resumes it later.
     UserPause {
-        /// How long it is paused.
+        /// Time for which the run is paused.
         down: Millis,
     },
-    /// The run's user ends it.
+    /// The run's user ends the run.
     UserCancel,
 }
 
-/// A fault and its time.
+/// A fault and the time at which it happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFault {
-    /// Simulated time since the run's start, milliseconds.
+    /// Simulated time of the fault, in milliseconds since the run's start.
     pub at: Millis,
-    /// What goes wrong then.
+    /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
 }
 
-/// A line of the table: one kind of fault.
+/// A kind of fault: a line of the table of faults.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultKind {
-    /// The kind's name, which is its knob: `--rate NAME=X`.
+    /// Name of the kind, which sets its rate on the command line: `--rate NAME=X`.
     pub name: &'static str,
-    /// Mean number of such faults in a run that has any of its kind.
+    /// Mean number of faults of this kind in a run that has any of them.
     pub rate: f64,
-    /// What happens, for the table.
+    /// Description of the fault, for the table.
     pub what: &'static str,
-    /// The invariants that it threatens.
+    /// The invariants that faults of this kind put to the test.
     pub threatens: &'static [Invariant],
     draw: fn(&mut Draw) -> Fault,
 }
 
 impl FaultKind {
-    /// One such fault, drawn.
+    /// Draws a fault of this kind.
     #[must_use]
     pub fn draw(&self, draw: &mut Draw) -> Fault {
         (self.draw)(draw)
     }
 
-    /// The kind of this name.
+    /// The kind of fault with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         FAULTS.iter().find(|kind| kind.name == name)
@@ -265,7 +268,7 @@ impl Fault {
         }
     }
 
-    /// How long after its beginning the world is as before, as far as the plan knows.
+    /// How long the effect of the fault lasts, as far as the plan says.
     #[must_use]
     pub const fn lasts(&self) -> Millis {
         match *self {
@@ -289,7 +292,7 @@ impl Fault {
         }
     }
 
-    /// The worker that is hit, by its place, if it is one.
+    /// The worker that the fault hits, by its index in the plan; `None` if it hits no single worker.
     #[must_use]
     pub const fn worker(&self) -> Option<usize> {
         match *self {
@@ -304,7 +307,7 @@ impl Fault {
         }
     }
 
-    /// The place of the worker that is hit, if it is one, to be changed.
+    /// As a mutable reference, the index of the worker that the fault hits; `None` if it hits no single worker.
     pub const fn worker_mut(&mut self) -> Option<&mut usize> {
         match self {
             Self::WorkerKill { worker, .. }
@@ -319,7 +322,7 @@ impl Fault {
     }
 }
 
-/// How long something is away: mostly moments, sometimes longer than anybody waits.
+/// Draws a down time: mostly short, sometimes longer than anything waits.
 fn down(draw: &mut Draw) -> Millis {
     match draw.below(4) {
         0 => draw.between(1, 100),

@@ -1,4 +1,4 @@
-//! The invariants that the oracle looks after, by name.
+//! The invariants that the oracle checks, by name.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! invariants {
     ($($Name:ident: $name:literal, $says:literal;)*) => {
-        /// What has to hold in every run, whatever the world does to it.
+        /// An invariant: a condition that must hold in every run, whatever faults it has.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Invariant {
@@ -14,10 +14,10 @@ macro_rules! invariants {
         }
 
         impl Invariant {
-            /// All invariants there are.
+            /// All invariants.
             pub const ALL: &'static [Self] = &[$(Self::$Name),*];
 
-            /// The invariant's name, as tables have it.
+            /// The invariant's name, as the tables print it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Name => $name,)* }
@@ -89,14 +89,14 @@ impl fmt::Display for Invariant {
     }
 }
 
-/// A broken invariant.
+/// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     /// The invariant that was broken.
     pub invariant: Invariant,
-    /// Simulated time of the discovery, microseconds since the run's start.
+    /// Simulated time at which the violation was found, in microseconds since the run's start.
     pub at_us: u64,
-    /// Particulars for whoever looks into it.
+    /// Details of the violation, for people.
     pub what: String,
 }
 

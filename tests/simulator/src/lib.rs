@@ -1,9 +1,9 @@
-//! Whole live runs under a simulated world, one by one seed.
+//! Simulation of whole live runs, each drawn from one seed.
 //!
-//! The coordinator's actors, its journal and its store, and the session of each worker are the real
-//! code, in one thread under one virtual clock. What is simulated is the world around them: the
-//! [`network`], the [`disk`], the machines of the [`worker`]s, and the [`faults`] that hit all of
-//! these. A [`plan`] says all of it in advance, so that it can be played again and made smaller.
+//! The coordinator's actors, its journal and its store, and the session of each worker are the real code, in one
+//! thread under one virtual clock. The world around them is simulated: the [`network`], the [`disk`], the machines of
+//! the [`worker`]s, and the [`faults`] that hit all of these. A [`plan`] fixes all of this in advance, so that a run
+//! can be played again and made smaller.
 
 pub mod campaign;
 pub mod cli;

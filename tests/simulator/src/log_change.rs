@@ -1,25 +1,25 @@
-//! Changes of the log's file, as the disk makes them, the stage traces them and the oracle reads them.
+//! Changes of the log's file: the disk makes them, the stage traces them and the oracle reads them.
 
 use std::fmt;
 
 /// A change of the log's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogChange {
-    /// Bytes were written.
+    /// Bytes were written to the file.
     Written {
-        /// The place of the first of them.
+        /// Offset of the first byte in the file.
         at: u64,
-        /// The bytes that the log got.
+        /// The bytes that were written.
         bytes: Vec<u8>,
-        /// The generation of the coordinator that wrote them.
+        /// Generation of the coordinator that wrote the bytes.
         by: u64,
     },
-    /// The file was cut, or grown, to this length.
+    /// The file was truncated, or extended, to this length in bytes.
     Cut(u64),
 }
 
 impl LogChange {
-    /// The generation of the coordinator that wrote what is new; zero where nothing is.
+    /// Generation of the coordinator that wrote the bytes; 0 for a change that wrote none.
     #[must_use]
     pub const fn by(&self) -> u64 {
         match self {

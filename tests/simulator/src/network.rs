@@ -1,6 +1,6 @@
-//! The simulated network: what a worker dials, and what becomes of its messages.
+//! The simulated network between workers and their coordinator: connections, and delays and losses of messages.
 //!
-//! A connection keeps its messages in order, as TCP does: what can't pass waits until it can, or is lost
+//! A connection keeps its messages in order, as TCP does: a message that can't pass waits until it can, or is lost
 //! with the connection.
 
 use std::collections::BTreeMap;
@@ -29,32 +29,32 @@ mod tests;
 use connection::Connection;
 pub use port::{Inbound, Port};
 
-/// A future of whatever serves workers.
+/// A future of a server's answer to a worker.
 pub type Serving<T> = Pin<Box<dyn Future<Output = Result<T, Status>> + Send>>;
 /// A stream of messages.
 pub type Messages<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Whoever serves workers: a coordinator's desk, or a test's.
+/// A server of workers: a coordinator's desk, or that of a test.
 pub trait Server: fmt::Debug + Send + Sync {
-    /// A worker joins.
+    /// Has a worker join the run, and returns its session identity.
     ///
     /// # Errors
     ///
-    /// It is refused.
+    /// The server refuses the worker.
     fn join(&self, worker: &str, former: Option<&WorkerLife>) -> Result<WorkerLife, Status>;
-    /// A worker opens a session.
+    /// Opens a session for a worker.
     fn session(
         self: Arc<Self>,
         life: WorkerLife,
         inbound: Messages<v1::FromWorker>,
     ) -> Serving<Messages<v1::ToWorker>>;
-    /// A worker stores a checkpoint.
+    /// Stores a checkpoint that a worker sends.
     fn put_checkpoint(
         self: Arc<Self>,
         life: WorkerLife,
         chunks: Messages<v1::CheckpointChunk>,
     ) -> Serving<v1::CheckpointReceipt>;
-    /// A worker fetches a checkpoint.
+    /// Sends a worker a checkpoint.
     fn get_checkpoint(
         self: Arc<Self>,
         life: WorkerLife,
@@ -62,7 +62,7 @@ pub trait Server: fmt::Debug + Send + Sync {
     ) -> Serving<Vec<v1::CheckpointChunk>>;
 }
 
-/// The network between one coordinator and its workers. Clones are the same network.
+/// The network between one coordinator and its workers. Clones share the same network.
 #[derive(Clone, Debug)]
 pub struct Network(Arc<Shared>);
 
@@ -70,7 +70,7 @@ pub struct Network(Arc<Shared>);
 struct Shared {
     stage: Stage,
     seed: u64,
-    /// The most that it takes to send a checkpoint.
+    /// The longest time that it takes to send a checkpoint.
     slowest_upload: Duration,
     inner: Mutex<Inner>,
 }
@@ -78,20 +78,20 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Inner {
     present: Option<Present>,
-    /// The coordinator of this generation stands still until that instant.
+    /// The generation of a coordinator that is paused, and the instant at which the pause ends.
     paused: Option<(u64, Instant)>,
     links: BTreeMap<String, Link>,
     connections: u64,
 }
 
-/// The coordinator that can be reached.
+/// The coordinator that workers can reach.
 #[derive(Clone, Debug)]
 struct Present {
     server: Arc<dyn Server>,
     generation: u64,
 }
 
-/// What a worker's connections suffer, each until an instant.
+/// The faults of a worker's connections, each until an instant.
 #[derive(Debug, Default)]
 struct Link {
     up_blocked: Option<Instant>,
@@ -99,17 +99,17 @@ struct Link {
     slow: Option<(Instant, Duration)>,
     up_doubled: Option<Instant>,
     down_doubled: Option<Instant>,
-    /// Connections that carry something, or may yet, at either of their ends.
+    /// Connections on which either end may still send or receive.
     connections: Vec<Arc<Connection>>,
 }
 
-/// Whether a connection carries anything: one whose call has ended is nobody's.
+/// Whether a connection is still in use: its call has not ended.
 fn is_in_use(connection: &Arc<Connection>) -> bool {
     !connection.is_closed() && Arc::strong_count(connection) > 1
 }
 
 impl Network {
-    /// The network of a run on this stage, on which checkpoints take up to so long to be sent.
+    /// The network of a run on this stage; sending a checkpoint takes up to `slowest_upload`.
     #[must_use]
     pub fn new(stage: Stage, seed: u64, slowest_upload: Duration) -> Self {
         Self(Arc::new(Shared { stage, seed, slowest_upload, inner: Mutex::default() }))
@@ -127,18 +127,18 @@ impl Network {
         with(inner.links.entry(worker.to_owned()).or_default())
     }
 
-    /// The end of the network that a worker has.
+    /// A worker's end of the network.
     #[must_use]
     pub fn port(&self, worker: &str) -> Port {
         Port::new(self.clone(), worker)
     }
 
-    /// A coordinator of this generation can be reached from now on.
+    /// Lets workers reach this coordinator from now on.
     pub fn serve(&self, server: Arc<dyn Server>, generation: u64) {
         self.inner().present = Some(Present { server, generation });
     }
 
-    /// The coordinator is gone: its connections break, which workers hear of at once unless its host is silent.
+    /// Removes the coordinator: its connections break. Workers notice at once unless the host `is_silent`.
     pub fn gone(&self, is_silent: bool) {
         let mut inner = self.inner();
         inner.present = None;
@@ -149,7 +149,7 @@ impl Network {
         }
     }
 
-    /// The coordinator that can be reached neither hears nor says anything for so long. Whether there is one.
+    /// Pauses the reachable coordinator: it neither receives nor sends for this time. Returns whether there is one.
     pub fn pause(&self, lasts: Duration) -> bool {
         let mut inner = self.inner();
         let present = inner.present.as_ref().map(|present| present.generation);
@@ -157,7 +157,7 @@ impl Network {
         present.is_some()
     }
 
-    /// Until when the coordinator stands still that can be reached; `None`: it does not.
+    /// When the pause of the reachable coordinator ends; `None` if it is not paused.
     fn paused(&self) -> Option<Instant> {
         let inner = self.inner();
         let (generation, until) = inner.paused?;
@@ -165,7 +165,7 @@ impl Network {
         is_it.then_some(until)
     }
 
-    /// Nothing passes this way between a worker and the coordinator for so long.
+    /// Lets no message pass between a worker and the coordinator in this direction, for this time.
     pub fn partition(&self, worker: &str, way: Way, lasts: Duration) {
         let until = Some(Instant::now() + lasts);
         self.with_link(worker, |link| {
@@ -178,13 +178,13 @@ impl Network {
         });
     }
 
-    /// Messages take up to so much longer, for so long.
+    /// Delays the messages of a worker by up to `by`, for this time.
     pub fn delay(&self, worker: &str, by: Duration, lasts: Duration) {
         let until = Instant::now() + lasts;
         self.with_link(worker, |link| link.slow = Some((until, by)));
     }
 
-    /// Messages arrive twice, for so long.
+    /// Has the messages of a worker arrive twice, for this time.
     pub fn double(&self, worker: &str, way: Way, lasts: Duration) {
         let until = Some(Instant::now() + lasts);
         self.with_link(worker, |link| {
@@ -197,15 +197,15 @@ impl Network {
         });
     }
 
-    /// The connections of a worker break, with loss of what is under way. Whether there was one.
+    /// Breaks the connections of a worker and loses the messages on the way. Returns whether there was a connection.
     pub fn break_up(&self, worker: &str, hears: Hears) -> bool {
         let open = self.open_connections(worker);
         open.iter().for_each(|connection| connection.breaks(hears));
         !open.is_empty()
     }
 
-    /// The connections of a worker break for it; what it has said by then arrives so much later. Whether there was
-    /// one.
+    /// Breaks the connections of a worker at its end; messages that it has sent until then arrive later by `by`.
+    /// Returns whether there was a connection.
     pub fn break_late(&self, worker: &str, by: Duration) -> bool {
         let open = self.open_connections(worker);
         for connection in &open {
@@ -215,7 +215,7 @@ impl Network {
         !open.is_empty()
     }
 
-    /// The connections of a worker that are in use and sound at both ends.
+    /// The connections of a worker that are in use and unbroken at both ends.
     fn open_connections(&self, worker: &str) -> Vec<Arc<Connection>> {
         self.with_link(worker, |link| {
             link.connections.retain(is_in_use);
@@ -224,7 +224,7 @@ impl Network {
         })
     }
 
-    /// The worker's process is gone: the system closes its connections in order.
+    /// Closes the connections of a worker whose process has ended, in order, as an operating system does.
     pub fn closed(&self, worker: &str) {
         self.with_link(worker, |link| link.connections.iter().for_each(|it| it.closes()));
     }
@@ -233,7 +233,7 @@ impl Network {
         self.inner().present.clone()
     }
 
-    /// A new connection of a worker, with chance of its own.
+    /// A new connection of a worker, with a random stream of its own.
     fn connect(&self, worker: &str) -> (Arc<Connection>, Draw) {
         let mut inner = self.inner();
         inner.connections += 1;
@@ -245,7 +245,7 @@ impl Network {
         (connection, Draw::new(self.0.seed ^ (number << 40), "simulator: connection", 1))
     }
 
-    /// How long a message of a worker's takes that sets out now.
+    /// The time that a message of a worker takes if it is sent now.
     fn latency(&self, worker: &str, chance: &mut Draw) -> Duration {
         let usual = Duration::from_millis(chance.below(3).into());
         let slow = self.with_link(worker, |link| link.slow);
@@ -258,7 +258,7 @@ impl Network {
         }
     }
 
-    /// Takes the time that the bytes of a checkpoint take, beside what each message does.
+    /// Waits for the time that the bytes of a checkpoint take, in addition to the latency of each message.
     async fn transfer(&self, chance: &mut Draw) {
         let most = u64::try_from(self.0.slowest_upload.as_millis()).unwrap_or(0);
         if most > 0 {
@@ -266,7 +266,7 @@ impl Network {
         }
     }
 
-    /// Until when nothing passes this way; `None`: it does.
+    /// Until when no message passes in this direction; `None` if messages pass.
     fn blocked(&self, worker: &str, way: Way) -> Option<Instant> {
         let until = self.with_link(worker, |link| match way {
             Way::Up => link.up_blocked,
@@ -284,7 +284,7 @@ impl Network {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Takes the time that something takes on its way.
+    /// Waits for the time that a message takes in this direction.
     async fn travel(&self, worker: &str, way: Way, chance: &mut Draw) {
         let latency = self.latency(worker, chance);
         if !latency.is_zero() {

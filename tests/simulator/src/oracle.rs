@@ -1,4 +1,4 @@
-//! The oracle: looks at every durable step, every message that leaves and every deed of a machine.
+//! The oracle: checks every durable step, every message that leaves, and every action of a machine.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,13 +59,13 @@ pub use ending::{EndFacts, ending};
 pub use held_up::HeldUp;
 pub use worker_end::{WorkerEndFacts, worker_end};
 
-/// A broken invariant and the particulars.
+/// A broken invariant, with the details.
 pub type Broken = (Invariant, String);
 
-/// Makes the run that a log is of, as it is before its first event.
+/// Makes the run that a log belongs to, in its state before the first event.
 pub type MakeRun = Arc<dyn Fn() -> Run + Send + Sync>;
 
-/// What of a plan its oracle has to know.
+/// The facts about a plan that its oracle needs.
 #[derive(Clone, Debug, Default)]
 pub struct Particulars {
     /// The number of tasks, or of parallel jobs.
@@ -74,15 +74,15 @@ pub struct Particulars {
     pub liars: BTreeSet<String>,
     /// The names of the workers that lie about the numbers of their reports.
     pub miscounting: BTreeSet<String>,
-    /// The numbers of the parallel jobs whose answers nobody can check: they have too many processes and phases.
+    /// The numbers of the parallel jobs whose answers can't be checked, since they have too many processes and phases.
     pub unchecked: BTreeSet<u64>,
-    /// A worker that is silent for so long is lost, microseconds.
+    /// The time of silence after which a worker counts as lost, in microseconds.
     pub lost_after_us: u64,
     /// Whether more jobs may come from outside until the run is closed.
     pub is_open: bool,
 }
 
-/// The invariants of one run, and what they need to know of it.
+/// The checks of all invariants of one run, with their state.
 #[derive(Debug)]
 pub struct Oracle {
     witness: Witness,
@@ -95,7 +95,8 @@ pub struct Oracle {
     returned: Returned,
     /// The folder in which the coordinator stores checkpoints, once it is known.
     store: Option<PathBuf>,
-    /// The number of tasks and parallel jobs, and whether users submit some of these until they close the run.
+    /// The number of tasks and parallel jobs; the next field says whether users submit some of these until they close
+    /// the run.
     tasks: u32,
     is_open: bool,
     lying: LyingHosts,
@@ -104,12 +105,12 @@ pub struct Oracle {
     accounts: AccountLines,
     instants: Instants,
     asked_faults: AskedFaults,
-    /// Pauses that workers heard of from the experiment's faults, by their names, since the last call.
+    /// Pauses that the experiment's faults caused since the last call: the worker's name and the microseconds.
     paused: Vec<(String, u64)>,
 }
 
 impl Oracle {
-    /// The oracle of a run that `make` makes, whose machines tell this witness what they do.
+    /// The oracle of a run that `make` makes; machines report their actions to `witness`.
     #[must_use]
     pub fn new(make: MakeRun, witness: Witness, of: Particulars) -> Self {
         Self {
@@ -134,13 +135,13 @@ impl Oracle {
         }
     }
 
-    /// Another coordinator begins to read the log, so many microseconds after the run's start.
+    /// Notes that another coordinator begins to read the log, so many microseconds after the run's start.
     pub fn coordinator_starts(&mut self, now_us: u64) {
         self.log.coordinator_starts();
         self.silence.coordinator_starts(now_us);
     }
 
-    /// Takes in what machines did since the last time, and what came to be durable.
+    /// Checks what machines have done since the last call, and changes of the log that have become durable.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// A message leaves for a worker.
+    /// Checks a message that leaves for a worker.
     ///
     /// # Errors
     ///
@@ -213,17 +214,17 @@ impl Oracle {
         self.commands.leaves(to, message)
     }
 
-    /// A worker says hello to the coordinator of this generation.
+    /// Notes that a worker says hello to the coordinator of this generation.
     pub fn hears(&mut self, generation: u64, life: &WorkerLife) {
         self.returned.hears(generation, life);
     }
 
-    /// A message of a worker's life arrives over this connection.
+    /// Notes that a message of a worker's session arrives over this connection.
     pub fn arrives(&mut self, life: &WorkerLife, connection: u64, is_hello: bool, now_us: u64) {
         self.silence.arrives(life, connection, is_hello, now_us);
     }
 
-    /// A user of an open run hears that a job was taken under this key, as this number.
+    /// Checks the answer to a user of an open run that a job was accepted under this key, with this number.
     ///
     /// # Errors
     ///
@@ -232,7 +233,7 @@ impl Oracle {
         self.calls.is_answered(key, number)
     }
 
-    /// A user of an open run hears that it is closed.
+    /// Checks the answer to a user of an open run that the run is closed.
     ///
     /// # Errors
     ///
@@ -241,8 +242,8 @@ impl Oracle {
         self.calls.close_is_answered()
     }
 
-    /// Pauses that workers heard of from the experiment's faults since the last call: the name of each worker, and the
-    /// microseconds that it stands still.
+    /// Pauses that the experiment's faults caused since the last call: the name of each worker, and the microseconds
+    /// for which it is suspended.
     pub fn take_paused(&mut self) -> Vec<(String, u64)> {
         std::mem::take(&mut self.paused)
     }
@@ -262,19 +263,19 @@ impl Oracle {
         self.attempts.newest(task)
     }
 
-    /// How often a crash parted an account from its report.
+    /// How often a crash separated an attempt's account from its report in the log.
     #[must_use]
     pub const fn parted_accounts(&self) -> u64 {
         self.accounts.parted()
     }
 
-    /// Checkpoints are stored in this folder.
+    /// Sets the folder in which the coordinator stores checkpoints.
     pub fn stores_in(&mut self, folder: PathBuf) {
         self.store = Some(folder);
     }
 
-    /// The coordinator says that it has stored a checkpoint of this attempt at a task; when that set out, the log's newest
-    /// attempt was another, perhaps.
+    /// Checks a coordinator's answer that it has stored a checkpoint of this attempt; `newest` was the newest attempt
+    /// at the task in the log when the checkpoint was sent.
     ///
     /// # Errors
     ///
@@ -300,7 +301,7 @@ impl Oracle {
         stored::are_whole(folder, task, may_be_damaged)
     }
 
-    /// A coordinator has died, and all that it had stored in this folder is still there.
+    /// Checks that the checkpoints in this folder are still there after a coordinator has died.
     ///
     /// # Errors
     ///
@@ -314,18 +315,18 @@ impl Oracle {
         (0..self.tasks).map(TaskId::new).try_for_each(|task| self.are_whole(checkpoints, task))
     }
 
-    /// A power cut tore the coordinator's copy of a checkpoint, or left nothing of it.
+    /// Notes that a power cut damaged or removed the coordinator's copy of a checkpoint.
     pub fn checkpoint_torn(&mut self, task: TaskId, number: CheckpointSeq, attempt: Attempt) {
         self.checkpoints.torn(task, number, attempt);
     }
 
-    /// The steps that are durable.
+    /// The durable steps of the log.
     #[must_use]
     pub fn steps(&self) -> &[dormouse_model::Step] {
         self.log.steps()
     }
 
-    /// The run that the durable log makes, once that has a header.
+    /// The run that results from the durable log; `None` until that has a header.
     #[must_use]
     pub const fn run(&self) -> Option<&Run> {
         self.log.run()
@@ -337,7 +338,7 @@ impl Oracle {
         self.checkpoints.restored()
     }
 
-    /// Looks at a run that has come to its end, by what is durable.
+    /// Checks a run that has ended, by its durable log.
     ///
     /// # Errors
     ///
@@ -348,7 +349,7 @@ impl Oracle {
         self.attempts.finish(self.is_open && !self.calls.is_closed())
     }
 
-    /// Whether the event of a step is what a worker says that lies.
+    /// Whether the event of a step is a report from a worker that lies.
     #[must_use]
     pub fn is_a_liars(&self, step: &dormouse_model::Step) -> bool {
         self.lying.says(step)

@@ -1,4 +1,4 @@
-//! What came of a simulated run.
+//! The outcome of a simulated run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use crate::invariant::Violation;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// All its work is done and verified.
+    /// All work of the run is done and verified.
     Complete,
-    /// It came to its end without all of its work.
+    /// The run came to its end without all of its work done.
     Incomplete,
-    /// It was cancelled, with the reason that its log has.
+    /// The run was cancelled, for the reason in its log.
     Cancelled(String),
-    /// A worker that lies about the numbers of its reports has kept the end of an attempt to itself. It beats and owes no
-    /// answer, so that nothing tells it from a slow one, and its run waits on.
+    /// A worker that lies about the numbers of its reports never reported the end of an attempt. It still beats and
+    /// owes no answer, so that it looks like a slow worker, and the run waits on.
     Withheld,
-    /// The disk has damaged what was sealed of its log, and nobody goes on with it.
+    /// The disk has damaged a sealed part of the log, so that the run can't be resumed.
     Refused,
-    /// It did not come to an end, which a violation says more about.
+    /// The run did not come to an end; a violation says why.
     Broken,
 }
 
@@ -45,35 +45,35 @@ impl Ending {
 pub struct Outcome {
     /// The plan's seed.
     pub seed: u64,
-    /// Digest of the trace: the same plan has the same, wherever it is played.
+    /// Digest of the trace: the same plan always has the same digest, wherever it is played.
     pub digest: String,
-    /// Lines of the trace.
+    /// Number of lines in the trace.
     pub lines: u64,
     /// How the run ended.
     pub ending: Ending,
-    /// The first invariant that was broken, if one was.
+    /// The first violation of an invariant; `None` if there was none.
     pub violation: Option<Violation>,
-    /// How often each kind of fault happened.
+    /// How often each kind of fault happened, by the kind's name.
     pub faults: BTreeMap<&'static str, u64>,
     /// The number of steps in the log.
     pub steps: u64,
-    /// Coordinators that were started.
+    /// Number of coordinators that were started.
     pub coordinators: u64,
-    /// Worker processes that were started.
+    /// Number of worker processes that were started.
     pub workers: u64,
-    /// Checkpoints that were restored.
+    /// Number of checkpoints that were restored.
     pub restored: u64,
     /// Simulated time of the run, milliseconds.
     pub simulated_ms: u64,
-    /// The states that the run has reached, of those that a campaign has to reach.
+    /// Names of the states that the run has reached, of those that a campaign must reach.
     pub reached: BTreeSet<&'static str>,
-    /// The trace, if it was kept.
+    /// The text of the trace, if it was kept; otherwise empty.
     #[serde(skip)]
     pub trace: String,
 }
 
 impl Outcome {
-    /// The outcome of a seed of which nothing was played.
+    /// The outcome of a seed that was not played.
     #[must_use]
     pub const fn of_nothing(seed: u64) -> Self {
         Self {

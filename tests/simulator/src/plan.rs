@@ -1,4 +1,4 @@
-//! A plan: all that a simulated run is made of, drawn from one seed and kept as data.
+//! A plan: everything that makes up a simulated run, drawn from one seed and kept as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,10 +29,10 @@ pub use callers::{CalledJob, Callers};
 pub use program::ProgramStandIn;
 pub use schedulers::Schedulers;
 
-/// Time that the processes of a parallel job compute between two barriers.
+/// Time for which the processes of a parallel job compute between two barriers.
 pub const PHASE: Duration = Duration::from_millis(100);
 
-/// How often what happens, where that differs from the tables: `--rate NAME=X`.
+/// Rates of faults and conditions that differ from the tables, by name: `--rate NAME=X`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates(BTreeMap<String, f64>);
 
@@ -41,7 +41,7 @@ impl Rates {
     ///
     /// # Errors
     ///
-    /// Neither table has that name, or the rate is none.
+    /// Neither table has that name, or the rate is not valid.
     pub fn set(&mut self, name: &str, rate: f64) -> Result<(), String> {
         let known = FAULTS.iter().map(|kind| kind.name);
         let mut known = known.chain(CONDITIONS.iter().map(|condition| condition.name));
@@ -65,18 +65,18 @@ impl Rates {
     }
 }
 
-/// A setting of a whole run, beside the faults that come at their times.
+/// A setting of a whole run, in contrast to a fault, which comes at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition {
-    /// The condition's name, which is its knob.
+    /// Name of the condition, which sets its rate on the command line: `--rate NAME=X`.
     pub name: &'static str,
-    /// Part of the runs that have it.
+    /// Part of the runs that have the condition, from 0 to 1.
     pub rate: f64,
-    /// What it is, for the table.
+    /// Description of the condition, for the table.
     pub what: &'static str,
 }
 
-/// All conditions there are.
+/// All conditions.
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "calm", rate: 0.1, what: "nothing goes wrong" },
     Condition { name: "slow-journal", rate: 0.2, what: "each sync of the log takes a drawn time" },
@@ -120,61 +120,61 @@ pub const CONDITIONS: &[Condition] = &[
     },
 ];
 
-/// A worker of a plan.
+/// A worker of a plan, and when it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PlannedWorker {
-    /// What the worker is like, whatever process it is.
+    /// The worker's properties, the same for all of its processes.
     pub worker: WorkerPlan,
-    /// When it first comes, milliseconds after the run's start.
+    /// Time of the worker's first start, in milliseconds after the run's start.
     pub comes: Millis,
 }
 
-/// All that a simulated run is made of.
+/// Everything that makes up a simulated run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Plan {
-    /// The seed of all chance in the run.
+    /// The random seed of the run.
     pub seed: u64,
-    /// What the run is made of.
+    /// The bag, the catalogue and the provider's rules.
     pub setup: Setup,
-    /// Who schedules it.
+    /// The schedulers of the run.
     pub schedulers: Schedulers,
-    /// Parallel jobs, in order of submission.
+    /// Parallel jobs of the run itself, in order of submission.
     pub submissions: Vec<Submission>,
-    /// VMs that customers of the provider request, in order of time.
+    /// VMs that customers request from the provider, in order of time.
     #[serde(default)]
     pub requests: Vec<(Time, VmRequest)>,
-    /// Jobs that come from outside while the run goes; `None`: it is not open to any.
+    /// Users who submit jobs while the run is going on; `None`: the run is not open to submissions.
     #[serde(default)]
     pub callers: Option<Callers>,
-    /// Faults of the experiment, in order of time.
+    /// Faults that the experiment asks for, in order of time.
     #[serde(default)]
     pub experiment_faults: Vec<ExperimentFault>,
-    /// Bounds on what may be under way between the coordinator and a worker.
+    /// Limits on unacknowledged messages between the coordinator and a worker.
     #[serde(default)]
     pub limits: SessionLimits,
-    /// How many emulated seconds pass in a second.
+    /// Speed-up of the run: emulated seconds per second.
     pub speedup: u32,
-    /// A worker that is silent for so long is lost.
+    /// Time of silence after which a worker counts as lost, in milliseconds.
     pub lost_after: Millis,
-    /// How long workers keep their VMs without a coordinator.
+    /// Time for which workers keep their VMs without a coordinator, in milliseconds.
     pub hold: Millis,
-    /// Whether workers stay where their coordinator ends by itself.
+    /// Whether workers stay when their coordinator ends by itself.
     pub workers_stay: bool,
-    /// Most that a sync of the log takes: each takes a drawn part of that.
+    /// The longest time of a sync of the log, in milliseconds; each sync takes a random part of that.
     pub slow_sync: Millis,
-    /// The most that it takes to send a checkpoint: each takes a drawn part of that.
+    /// The longest time to send a checkpoint, in milliseconds; each transfer takes a random part of that.
     #[serde(default)]
     pub slow_upload: Millis,
     /// The workers of the run.
     pub workers: Vec<PlannedWorker>,
-    /// What goes wrong, in order of time.
+    /// The faults of the simulated world, in order of time.
     pub faults: Vec<PlannedFault>,
 }
 
 impl Plan {
-    /// Draws a plan.
+    /// Draws the plan of a seed, with these rates of faults and conditions.
     #[must_use]
     pub fn draw(seed: u64, rates: &Rates) -> Self {
         let mut draw = Draw::new(seed, "simulator: run", 1);
@@ -237,7 +237,7 @@ impl Plan {
         plan
     }
 
-    /// The part of the plan that its oracle has to know.
+    /// The facts about the plan that its oracle needs.
     #[must_use]
     pub fn particulars(&self) -> Particulars {
         let named = |lies: fn(&Honesty) -> bool| {
@@ -266,7 +266,7 @@ impl Plan {
         }
     }
 
-    /// The number of tasks and parallel jobs that the run itself has.
+    /// The number of tasks and parallel jobs in the plan; jobs that users submit later do not count.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.setup.bag.tasks.len() + self.submissions.len()
@@ -280,11 +280,11 @@ impl Plan {
     }
 }
 
-/// Cores of a worker that has room for each VM that is drawn, in thousandths: four vCPUs are the most, and a tenth of
+/// Cores of a worker with room for any VM that is drawn, in thousandths: a VM has at most four vCPUs, and a tenth of
 /// the cores is kept for agents.
 const ROOMY: u32 = 5_000;
 
-/// A worker in this place of a plan.
+/// Draws the worker with this index of a plan.
 fn worker(seed: u64, place: usize, lies: bool, draw: &mut Draw) -> WorkerPlan {
     let millicores = 1_000 * u32::try_from(draw.between(2, 8)).unwrap_or(2);
     let sound = WorkerPlan::sound(&format!("w{place}"), seed);
@@ -308,7 +308,7 @@ fn lie(draw: &mut Draw) -> Honesty {
     }
 }
 
-/// How often what a worker's machines do fails: each in up to one of ten cases.
+/// Draws the rates at which a worker's machines fail; each is at most one in ten.
 fn rates(draw: &mut Draw) -> WorkerRates {
     // A hanging process costs as long as it takes until somebody sees that.
     let hang = if draw.one_in(10) { Ppm::new(30_000) } else { Ppm::ZERO };
@@ -326,8 +326,8 @@ fn rates(draw: &mut Draw) -> WorkerRates {
     }
 }
 
-/// The faults of a run, each kind by its rate. A run has a drawn half of the kinds: what comes with
-/// everything else hides what comes with one other thing.
+/// Draws the faults of a run, each kind by its rate. A run has a random half of the kinds: if all kinds came together,
+/// they would hide what two of them cause.
 fn faults(seed: u64, all: &[PlannedWorker], rates: &Rates) -> Vec<PlannedFault> {
     let workers = all.len();
     let mut swarm = Draw::new(seed, "simulator: kinds", workers);

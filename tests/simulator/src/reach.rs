@@ -1,4 +1,4 @@
-//! States that a campaign has to reach: where one never came about, what holds in it was never looked at.
+//! States that a campaign must reach: where a state never occurs, its invariants are never really checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use dormouse_units::{Money, TaskId, TypeName, VmId};
 
 use crate::plan::Schedulers;
 
-/// The number of runs from which on a campaign fails where it has not reached every state.
+/// Number of runs from which a campaign fails if it has not reached every state.
 pub const ENOUGH_RUNS: u64 = 20_000;
 
-/// A state that matters.
+/// A state that a campaign must reach.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     /// The state's name.
     pub name: &'static str,
-    /// What has happened in a run that has reached it.
+    /// What has happened in a run that has reached the state, in words.
     pub what: &'static str,
 }
 
 macro_rules! states {
     ($($name:literal: $what:literal;)*) => {
-        /// All states that a campaign has to reach.
+        /// All states that a campaign must reach.
         pub const STATES: &[State] = &[$(State { name: $name, what: $what }),*];
     };
 }
@@ -70,7 +70,7 @@ states! {
     "large-and-complete": "a run of twenty tasks or more is complete";
 }
 
-/// A VM that has not ended.
+/// The record of a VM that has not ended.
 #[derive(Debug)]
 struct KnownVm {
     spot: Option<TypeName>,
@@ -80,7 +80,7 @@ struct KnownVm {
     has_resumed: bool,
 }
 
-/// The states that the log of a run tells of.
+/// The states that a run has reached by its log.
 #[must_use]
 pub fn reached(setup: &Setup, schedulers: &Schedulers, steps: &[Step]) -> BTreeSet<&'static str> {
     let mut fold = ReachFold::new(setup, schedulers);
@@ -88,7 +88,7 @@ pub fn reached(setup: &Setup, schedulers: &Schedulers, steps: &[Step]) -> BTreeS
     fold.reached
 }
 
-/// The states of a run, as its steps come.
+/// Folds the steps of a run into the states that it has reached.
 struct ReachFold<'a> {
     setup: &'a Setup,
     schedulers: &'a Schedulers,
@@ -244,7 +244,7 @@ impl<'a> ReachFold<'a> {
     }
 }
 
-/// The state that an effect is by itself.
+/// The state that this effect alone shows; `None` if it shows none.
 const fn plain_state(effect: &Effect) -> Option<&'static str> {
     Some(match effect {
         Effect::Outbid { .. } => "outbid",

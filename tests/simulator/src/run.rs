@@ -26,19 +26,19 @@ mod workers;
 
 use player::Player;
 
-/// A folder in which runs are played, one after the other, with what is kept of them.
+/// A folder in which runs are played, one after the other, with settings for what is kept of them.
 #[derive(Clone, Debug)]
 pub struct Playground {
-    /// The folder in which runs have theirs.
+    /// The folder in which each run has a folder of its own.
     pub root: PathBuf,
-    /// What becomes of the lines of traces.
+    /// What is done with the lines of traces.
     pub lines: Lines,
-    /// Whether the folders of runs stay.
+    /// Whether the folders of runs are kept.
     pub keeps: bool,
 }
 
 impl Playground {
-    /// A playground in a folder of memory, if the system has one.
+    /// A playground in a folder in memory, if the system has one.
     #[must_use]
     pub fn new() -> Self {
         let memory = Path::new("/dev/shm");
@@ -85,7 +85,7 @@ impl Default for Playground {
     }
 }
 
-/// What the player counted, and whether the run came to its end.
+/// The counts of a player, and whether the run came to its end.
 #[derive(Debug, Default)]
 struct Played {
     has_ended: bool,

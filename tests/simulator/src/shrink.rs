@@ -1,4 +1,4 @@
-//! Makes a failing plan smaller, as long as it breaks the same invariant.
+//! Shrinks a failing plan, as long as it breaks the same invariant.
 
 use dormouse_cloud::ProviderTerms;
 use dormouse_coordinator::SessionLimits;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::run::Playground;
 use crate::worker::Rates;
 
-/// The most runs that one plan is shrunk by.
+/// The most runs that are spent on shrinking one plan.
 const TRIES: u32 = 2_000;
 
 /// A plan that was made smaller.
@@ -18,7 +18,7 @@ const TRIES: u32 = 2_000;
 pub struct Shrunk {
     /// The smallest plan that was found.
     pub plan: Plan,
-    /// The number of runs that it took.
+    /// Number of runs that the shrinking took.
     pub tries: u32,
 }
 
@@ -46,7 +46,7 @@ struct Shrinking<'a> {
 }
 
 impl Shrinking<'_> {
-    /// Takes a smaller plan in place of the best one if it breaks the same invariant.
+    /// Makes a smaller plan the best one if it breaks the same invariant; returns whether it does.
     fn take(&mut self, smaller: Plan) -> bool {
         if smaller == self.best || self.tries >= TRIES {
             return false;
@@ -114,7 +114,7 @@ impl Shrinking<'_> {
         }
     }
 
-    /// Drops workers, with the faults that they have.
+    /// Drops workers, together with their faults.
     fn drop_workers(&mut self) {
         for place in (0..self.best.workers.len()).rev() {
             if self.best.workers.len() == 1 {
@@ -134,7 +134,7 @@ impl Shrinking<'_> {
         }
     }
 
-    /// Drops what the run would be plainer without: interruptions, slowness, failing machines.
+    /// Drops settings that a simpler run would not have: interruptions, slowness, failing machines.
     fn make_plainer(&mut self) {
         let plainer: [fn(&mut Plan); 12] = [
             |plan| plan.setup.interruptions.clear(),
@@ -162,7 +162,7 @@ impl Shrinking<'_> {
     }
 }
 
-/// The task in this place is gone: none follows it any more, and those behind it have other ids.
+/// Adapts the tasks to the removal of the one at `place`: no task follows it any more, and later tasks have other ids.
 fn follow_fewer(tasks: &mut [Task], place: usize) {
     let place = u32::try_from(place).unwrap_or(u32::MAX);
     for task in tasks {

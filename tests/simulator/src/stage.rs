@@ -1,8 +1,8 @@
-//! Where everything of one run meets: its clock, its trace, its oracle, and whether its coordinator lives.
+//! The stage of one run: its clock, its trace, its oracle, and whether its coordinator lives.
 //!
-//! The disk and the network tell the stage what happens in its order, so that the oracle sees each
-//! durable byte before the message that it allows. A killed coordinator is fenced here: neither disk
-//! nor network hears what its actors still say.
+//! The disk and the network report events to the stage in order, so that the oracle sees each durable byte before the
+//! message that it allows. A killed coordinator is fenced here: the disk and the network ignore what its actors still
+//! do.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,10 +21,10 @@ use crate::log_change::LogChange;
 use crate::oracle::Oracle;
 use crate::trace::{Lines, Trace};
 
-/// More things than happen in any run that gets on.
+/// A number of trace lines that no run reaches as long as it makes progress.
 const MOST_LINES: u64 = 1_000_000;
 
-/// The stage of one run. Clones are the same stage.
+/// The stage of one run. Clones share the same stage.
 #[derive(Clone, Debug)]
 pub struct Stage(Arc<Shared>);
 
@@ -39,30 +39,30 @@ struct Shared {
 struct Inner {
     trace: Trace,
     oracle: Oracle,
-    /// Raised with each coordinator that starts, and with each that dies.
+    /// Number of coordinators that have started or died so far, which identifies the present one.
     generation: u64,
     is_alive: bool,
-    /// Deaths whose points are yet to come, of this coordinator or a later one.
+    /// Planned deaths that have not happened yet, of this coordinator or a later one.
     armed: Vec<Death>,
-    /// The death of the last coordinator that was killed, until it is taken.
+    /// The death of the last coordinator that was killed, until `take_death` returns it.
     died: Option<Death>,
     violation: Option<Violation>,
-    /// Checkpoints that have set out, each by its task, number and attempt.
+    /// Checkpoints that were sent to the coordinator, each by its task, number and attempt.
     uploads: BTreeSet<(TaskId, u32, Attempt)>,
-    /// States that were reached and that the log does not tell of.
+    /// States that were reached and that the log does not show.
     reached: BTreeSet<&'static str>,
 }
 
-/// What the disk is to do with a write.
+/// What the disk does with a write of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// All of it.
+    /// The whole write is made.
     Whole,
-    /// All of it, and then its writer is dead.
+    /// The whole write is made, and then the coordinator dies.
     ThenDie,
-    /// A part, in parts per million, and then its writer is dead.
+    /// A part of the write is made, in parts per million, and then the coordinator dies.
     PartThenDie(u32),
-    /// Nothing: its writer is dead.
+    /// Nothing is written: the coordinator is dead.
     Dead,
 }
 
@@ -107,7 +107,7 @@ impl Stage {
         self.inner().trace.line(now, what);
     }
 
-    /// A coordinator starts: its generation.
+    /// Notes that a coordinator starts; returns its generation.
     #[must_use]
     pub fn coordinator_starts(&self) -> u64 {
         let now = self.now_us();
@@ -120,7 +120,7 @@ impl Stage {
         generation
     }
 
-    /// The present coordinator is dead, or has ended: nobody hears anything of it any more.
+    /// Notes that the present coordinator is dead, or has ended: nothing of it has an effect any more.
     pub fn coordinator_ends(&self, how: &str) {
         let now = self.now_us();
         let mut inner = self.inner();
@@ -129,15 +129,15 @@ impl Stage {
         inner.trace.line(now, format_args!("coordinator {generation} ends: {how}"));
     }
 
-    /// Whether the coordinator of this generation lives.
+    /// Whether the coordinator of this generation is alive.
     #[must_use]
     pub fn lives(&self, generation: u64) -> bool {
         let inner = self.inner();
         inner.is_alive && inner.generation == generation
     }
 
-    /// The coordinator is to die at this death's point of its doings, or the next one if none is there. Nobody dies
-    /// now who is not there.
+    /// Plans a death of the coordinator, or of the next one if there is none now. A death that is due at once has no
+    /// effect without a coordinator.
     pub fn arm(&self, death: Death) {
         let mut inner = self.inner();
         match death.point {
@@ -147,12 +147,12 @@ impl Stage {
         }
     }
 
-    /// Waits until a coordinator has come to the point at which it was to die.
+    /// Waits until a coordinator has died at the point planned for it.
     pub async fn crashed(&self) {
         self.0.crashed.notified().await;
     }
 
-    /// The death of the coordinator that was killed last, the first time that this is asked.
+    /// Takes the death of the coordinator that was killed last; `None` if it was taken before.
     #[must_use]
     pub fn take_death(&self) -> Option<Death> {
         self.inner().died.take()
@@ -166,7 +166,7 @@ impl Stage {
         self.0.crashed.notify_one();
     }
 
-    /// A coordinator of this generation writes to its log, or cuts it.
+    /// Notes that the coordinator of this generation writes to its log or truncates it; returns what the disk does.
     pub(crate) fn writes(&self, generation: u64, what: fmt::Arguments<'_>) -> Write {
         let mut inner = self.inner();
         if !inner.is_alive || inner.generation != generation {
@@ -185,7 +185,8 @@ impl Stage {
         write
     }
 
-    /// A coordinator of this generation changes a file other than its log: of its store, or of its seal.
+    /// Notes that the coordinator of this generation changes a file of its store, or its seal; returns what the disk
+    /// does.
     pub(crate) fn changes_file(&self, generation: u64, what: fmt::Arguments<'_>) -> Write {
         let mut inner = self.inner();
         if !inner.is_alive || inner.generation != generation {
@@ -209,8 +210,8 @@ impl Stage {
         write
     }
 
-    /// A coordinator of this generation has synced its log, by which these changes of it are durable.
-    /// Whether it hears that.
+    /// Notes that the coordinator of this generation has synced its log, which makes these changes durable. Returns
+    /// whether the coordinator learns of it.
     pub(crate) fn synced(&self, generation: u64, changes: &[LogChange]) -> bool {
         let now = self.now_us();
         let mut inner = self.inner();
@@ -225,13 +226,14 @@ impl Stage {
         is_heard
     }
 
-    /// These changes of the log came to be durable by themselves, at a power cut.
+    /// Notes that these changes of the log have become durable without a sync, by a power cut.
     pub(crate) fn survived(&self, changes: &[LogChange]) {
         let now = self.now_us();
         self.inner().see_durable(now, changes);
     }
 
-    /// A message leaves the coordinator of this generation. Whether it does: one that is dead says nothing.
+    /// Notes a message of the coordinator of this generation to a worker. Returns whether it is sent: a dead
+    /// coordinator sends nothing.
     pub(crate) fn leaves(&self, generation: u64, to: &WorkerLife, message: &v1::ToWorker) -> bool {
         let now = self.now_us();
         let mut inner = self.inner();
@@ -257,18 +259,18 @@ impl Stage {
         true
     }
 
-    /// A worker says hello to the coordinator of this generation.
+    /// Notes that a worker says hello to the coordinator of this generation.
     pub(crate) fn hears(&self, generation: u64, life: &WorkerLife) {
         self.inner().oracle.hears(generation, life);
     }
 
-    /// A message of a worker's life arrives at the coordinator over this connection.
+    /// Notes that a message of a worker's session arrives at the coordinator over this connection.
     pub(crate) fn arrives(&self, life: &WorkerLife, connection: u64, is_hello: bool) {
         let now = self.now_us();
         self.inner().oracle.arrives(life, connection, is_hello, now);
     }
 
-    /// A user of an open run hears that a job was taken under this key.
+    /// Notes the answer to a user of an open run that a job was accepted under this key.
     pub(crate) fn submission_answered(&self, key: &str, number: u64) {
         let now = self.now_us();
         let mut inner = self.inner();
@@ -278,7 +280,7 @@ impl Stage {
         }
     }
 
-    /// A user of an open run hears that it is closed.
+    /// Notes the answer to a user of an open run that it is closed.
     pub(crate) fn close_answered(&self) {
         let now = self.now_us();
         let mut inner = self.inner();
@@ -288,8 +290,8 @@ impl Stage {
         }
     }
 
-    /// A checkpoint of an attempt sets out: the newest attempt at its task that the log has then. Whether the same
-    /// checkpoint has set out before is counted.
+    /// Notes that a checkpoint is sent to the coordinator, and counts if it was sent before. Returns the newest
+    /// attempt at its task in the log.
     pub(crate) fn sets_out(&self, upload: (TaskId, u32, Attempt)) -> Option<Attempt> {
         let mut inner = self.inner();
         if !inner.uploads.insert(upload) {
@@ -298,19 +300,19 @@ impl Stage {
         inner.oracle.newest_attempt(upload.0)
     }
 
-    /// A state was reached that the log does not tell of.
+    /// Notes that a state was reached that the log does not show.
     pub(crate) fn reaches(&self, name: &'static str) {
         self.inner().reached.insert(name);
     }
 
-    /// The states that were reached and that the log does not tell of.
+    /// The states that were reached and that the log does not show.
     #[must_use]
     pub fn reached(&self) -> BTreeSet<&'static str> {
         self.inner().reached.clone()
     }
 
-    /// The coordinator of this generation says that it has stored a checkpoint of an attempt, which set out when this was
-    /// the newest attempt.
+    /// Notes that the coordinator of this generation says it has stored a checkpoint; `newest` was the newest attempt
+    /// at the task when the checkpoint was sent.
     pub(crate) fn has_stored(
         &self,
         generation: u64,
@@ -327,7 +329,7 @@ impl Stage {
         }
     }
 
-    /// Something is wrong; only what was found first counts.
+    /// Notes a violation; only the first one counts.
     pub fn violated(&self, invariant: Invariant, what: String) {
         let now = self.now_us();
         self.inner().note(now, (invariant, what));
@@ -339,7 +341,7 @@ impl Stage {
         self.inner().violation.clone()
     }
 
-    /// Looks at what the machines have done by now.
+    /// Has the oracle check what the machines have done by now.
     pub fn look(&self) {
         let now = self.now_us();
         let mut inner = self.inner();
@@ -352,12 +354,12 @@ impl Stage {
         }
     }
 
-    /// Does something with the oracle, such as to ask what the durable log says.
+    /// Calls `look` with the oracle, for example to read the durable log.
     pub fn with_oracle<T>(&self, look: impl FnOnce(&mut Oracle) -> T) -> T {
         look(&mut self.inner().oracle)
     }
 
-    /// The digest of the trace, and its text if it was kept. The stage is of no more use.
+    /// The digest of the trace, its text if it was kept, and its number of lines. The stage can't be used afterwards.
     #[must_use]
     pub fn finish(&self) -> (String, String, u64) {
         let trace =
@@ -369,7 +371,7 @@ impl Stage {
 }
 
 impl Inner {
-    /// The first armed death of which this is something, by its place.
+    /// The first planned death for which `what` returns something, by its index.
     fn first_armed<T>(&self, what: impl Fn(&Death) -> Option<T>) -> Option<(usize, T)> {
         self.armed.iter().enumerate().find_map(|(place, death)| Some((place, what(death)?)))
     }
@@ -393,7 +395,7 @@ impl Inner {
     }
 }
 
-/// A message to a worker, for the trace.
+/// A message to a worker, formatted for the trace.
 struct Told<'a>(&'a v1::ToWorker);
 
 impl fmt::Display for Told<'_> {

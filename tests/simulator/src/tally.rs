@@ -1,4 +1,4 @@
-//! What came of many runs.
+//! Sums over the outcomes of many runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::faults::FAULTS;
 use crate::outcome::Outcome;
 use crate::reach::STATES;
 
-/// Seeds that are named of those that were cancelled for one reason.
+/// The most seeds that are named for one reason of cancelled runs.
 const NAMED: usize = 8;
 
 /// Sums over runs.
@@ -15,30 +15,30 @@ const NAMED: usize = 8;
 pub struct Tally {
     /// The number of runs.
     pub runs: u64,
-    /// The number of runs by how they ended.
+    /// The number of runs for each kind of ending.
     pub endings: BTreeMap<&'static str, u64>,
-    /// The seeds of cancelled runs by the beginning of the reason.
+    /// The seeds of cancelled runs, by the beginning of the reason.
     pub cancelled: BTreeMap<String, Vec<u64>>,
-    /// Faults that happened, and runs in which any of the kind did.
+    /// For each kind of fault, the number of faults, and the number of runs that had any.
     pub faults: BTreeMap<&'static str, (u64, u64)>,
-    /// Steps of all logs.
+    /// Number of steps in all logs.
     pub steps: u64,
-    /// Coordinators that were started.
+    /// Number of coordinators that were started.
     pub coordinators: u64,
-    /// Worker processes that were started.
+    /// Number of worker processes that were started.
     pub workers: u64,
-    /// Checkpoints that were restored.
+    /// Number of checkpoints that were restored.
     pub restored: u64,
-    /// Simulated time, milliseconds.
+    /// Simulated time of all runs, in milliseconds.
     pub simulated_ms: u64,
     /// The number of runs that have reached each state.
     pub reached: BTreeMap<&'static str, u64>,
-    /// Outcomes that broke an invariant.
+    /// Outcomes of runs that broke an invariant.
     pub violations: Vec<Outcome>,
 }
 
 impl Tally {
-    /// Takes in an outcome.
+    /// Adds the outcome of a run.
     pub fn add(&mut self, outcome: Outcome) {
         self.runs += 1;
         *self.endings.entry(outcome.ending.word()).or_default() += 1;
@@ -64,14 +64,14 @@ impl Tally {
         }
     }
 
-    /// The states that no run has reached.
+    /// Names of the states that no run has reached.
     #[must_use]
     pub fn unreached(&self) -> Vec<&'static str> {
         let all = STATES.iter().map(|state| state.name);
         all.filter(|name| !self.reached.contains_key(name)).collect()
     }
 
-    /// Takes in what another thread has summed up.
+    /// Adds the sums of another thread.
     pub fn merge(&mut self, other: Self) {
         self.runs += other.runs;
         for (word, runs) in other.endings {

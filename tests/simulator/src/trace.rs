@@ -2,19 +2,19 @@
 
 use std::fmt::{self, Write as _};
 
-/// What becomes of the lines of a trace, beside their digest.
+/// What is done with the lines of a trace, besides computing their digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lines {
-    /// Nothing is kept.
+    /// No line is kept.
     #[default]
     Digested,
-    /// They are kept as text.
+    /// The lines are kept as text.
     Kept,
-    /// They are printed as they come.
+    /// The lines are printed as they come.
     Printed,
 }
 
-/// Lines of what happened, as a digest and, if wanted, as text.
+/// The lines of a run's events, as a digest and, if wanted, as text.
 #[derive(Debug)]
 pub struct Trace {
     hasher: blake3::Hasher,
@@ -22,7 +22,7 @@ pub struct Trace {
     line: String,
     wanted: Lines,
     text: String,
-    /// The run's folder, which has another name each time: `RUN` stands for it.
+    /// Path of the run's folder, which differs each time: in lines, `RUN` replaces it.
     folder: String,
 }
 
@@ -34,7 +34,7 @@ impl Trace {
         Self { hasher, lines: 0, line, wanted, text, folder }
     }
 
-    /// Adds a line: something that happened so many microseconds after the run's start.
+    /// Adds a line about an event, so many microseconds after the run's start.
     pub fn line(&mut self, at_us: u64, what: fmt::Arguments<'_>) {
         self.line.clear();
         // Writing to a string never fails.
@@ -53,7 +53,7 @@ impl Trace {
         }
     }
 
-    /// The number of lines so far.
+    /// The number of lines added so far.
     #[must_use]
     pub const fn lines(&self) -> u64 {
         self.lines

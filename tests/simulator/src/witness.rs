@@ -1,108 +1,108 @@
-//! What really happened on the simulated machines, told by these themselves.
+//! What really happened on the simulated machines, as they report it themselves.
 //!
-//! A coordinator hears of its workers only what they say. The oracle compares that, and what is in
-//! the log, with what the machines did.
+//! A coordinator knows only what its workers report. The oracle compares these reports, and the log, with what the
+//! machines did.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dormouse_proto::v1;
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId, VmId};
 
-/// The head of a simulated checkpoint: whose work it holds, and how much of it.
+/// The head of a simulated checkpoint: which attempt it is of, and how much of the work it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image {
-    /// The task whose work it is.
+    /// The task that was checkpointed.
     pub task: TaskId,
     /// The attempt that was dumped.
     pub attempt: Attempt,
     /// The checkpoint's number.
     pub number: CheckpointSeq,
-    /// The part of the work that was done by then.
+    /// The part of the work that was done at the checkpoint.
     pub done: Ppm,
 }
 
-/// One thing that a simulated machine did.
+/// An action of a simulated machine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
-    /// A process of a task began.
+    /// A process of a task was started.
     Began {
         /// The name of the worker.
         worker: String,
-        /// The life of the worker.
+        /// The number of the worker's session.
         incarnation: u64,
         /// The VM that the process is on.
         vm: VmId,
-        /// The task that is run.
+        /// The task of the process.
         task: TaskId,
-        /// The number of this start.
+        /// The attempt that the process belongs to.
         attempt: Attempt,
-        /// The checkpoint that it is to go on from.
+        /// The checkpoint that the process is to start from; `None`: it starts from scratch.
         from: Option<CheckpointSeq>,
     },
-    /// A process was dumped.
+    /// A checkpoint of a process was taken.
     CheckpointMade(Image),
-    /// A process computed the task's answer.
+    /// A process has computed its task's answer.
     WorkDone {
         /// The task whose answer it is.
         task: TaskId,
-        /// The attempt that computed it.
+        /// The attempt that computed the answer.
         attempt: Attempt,
     },
-    /// A process that was to go on from a checkpoint came to life.
+    /// A process that was to start from a checkpoint is running.
     Restored {
-        /// The task that goes on.
+        /// The task of the process.
         task: TaskId,
-        /// The attempt that goes on.
+        /// The attempt that the process belongs to.
         attempt: Attempt,
-        /// The image as it was found; `None`: none was, and it begins from scratch.
+        /// The checkpoint that was restored; `None`: none was found, and the process starts from scratch.
         image: Option<Image>,
     },
     /// A report was handed to the session client.
     Said {
         /// The name of the worker.
         worker: String,
-        /// The life of the worker.
+        /// The number of the worker's session.
         incarnation: u64,
-        /// The worker's words.
+        /// The report that the worker sends.
         report: v1::Report,
     },
-    /// A command reached the worker's life.
+    /// A command reached a worker's session.
     Obeyed {
         /// The name of the worker.
         worker: String,
-        /// The life of the worker.
+        /// The number of the worker's session.
         incarnation: u64,
         /// The command's number in the session.
         number: u64,
-        /// What is to be done.
+        /// The command that was received.
         command: v1::Command,
     },
     /// A process of an attempt is gone: it ended, was stopped, or was killed with its VM or worker.
     Gone {
-        /// The task that was run.
+        /// The task of the process.
         task: TaskId,
-        /// The number of the start.
+        /// The attempt that the process belonged to.
         attempt: Attempt,
     },
 }
 
-/// The ear of the oracle: simulated machines tell it what they do.
+/// A list of the actions that simulated machines report, for the oracle.
 #[derive(Clone, Debug, Default)]
 pub struct Witness(Arc<Mutex<Vec<Deed>>>);
 
 impl Witness {
-    /// Says one thing.
+    /// Adds an action.
     pub fn tell(&self, deed: Deed) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(deed);
     }
 
-    /// All that was said since the last call, in order.
+    /// Takes all actions since the last call, in order.
     #[must_use]
     pub fn take(&self) -> Vec<Deed> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A process of a task began on a VM.
+    /// Reports that a process of a task began on a VM.
     pub fn began(
         &self,
         (worker, incarnation): (&str, u64),
@@ -115,33 +115,33 @@ impl Witness {
         self.tell(Deed::Began { worker, incarnation, vm, task, attempt, from });
     }
 
-    /// A process was dumped to this image.
+    /// Reports that a checkpoint of a process was taken.
     pub fn checkpoint_made(&self, image: Image) {
         self.tell(Deed::CheckpointMade(image));
     }
 
-    /// A process has computed its task's answer.
+    /// Reports that a process has computed its task's answer.
     pub fn work_done(&self, task: TaskId, attempt: Attempt) {
         self.tell(Deed::WorkDone { task, attempt });
     }
 
-    /// An attempt that was to go on from a checkpoint goes on from this image, or begins from scratch.
+    /// Reports that an attempt which was to start from a checkpoint starts from this one, or from scratch.
     pub fn restored(&self, task: TaskId, attempt: Attempt, image: Option<Image>) {
         self.tell(Deed::Restored { task, attempt, image });
     }
 
-    /// The process of an attempt is gone, for whatever reason.
+    /// Reports that the process of an attempt is gone, for whatever reason.
     pub fn gone(&self, task: TaskId, attempt: Attempt) {
         self.tell(Deed::Gone { task, attempt });
     }
 
-    /// A report was handed to the session client.
+    /// Reports that a worker handed a report to its session client.
     pub fn said(&self, (worker, incarnation): (&str, u64), report: &v1::Report) {
         let (worker, report) = (worker.to_owned(), report.clone());
         self.tell(Deed::Said { worker, incarnation, report });
     }
 
-    /// A command reached the worker's life.
+    /// Reports that a command reached a worker's session.
     pub fn obeyed(&self, (worker, incarnation): (&str, u64), number: u64, command: &v1::Command) {
         let (worker, command) = (worker.to_owned(), command.clone());
         self.tell(Deed::Obeyed { worker, incarnation, number, command });

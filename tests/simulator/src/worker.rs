@@ -1,8 +1,9 @@
-//! Simulated workers: the agent as it is, over a host in memory.
+//! Simulated workers: the real agent code, over a host in memory.
 //!
-//! A [`SimulatedWorker`] is one operating-system process of a worker. The session, the reading of commands, the supervisor
-//! of VMs and the owner of each are the agent's own. A host is simulated (`machine/`): vCPUs that compute at their quotas,
-//! processes, CRIU and the local store, the time that each of these takes and the ways in which each fails.
+//! A [`SimulatedWorker`] is one operating-system process of a worker. The session, the reading of commands, the
+//! supervisor of VMs and the owner of each VM are the agent's own code. The host is simulated (`machine/`): vCPUs that
+//! compute at their quotas, processes, CRIU and the local store, with the time that each operation takes and the ways
+//! in which it fails.
 
 mod chance;
 mod fence;

@@ -1,4 +1,4 @@
-//! The ways in which a worker's process ends by itself: told by workers, and looked at by the oracle.
+//! The ways in which a worker's process ends by itself: workers report them, and the oracle checks them.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 /// The way in which a worker's process ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerEnd {
-    /// The coordinator said that it is over, in these words.
+    /// The coordinator told the worker that the run is over, in these words.
     Over(String),
-    /// Somebody on its host ended it.
+    /// Somebody on the worker's host terminated the process.
     Terminated,
-    /// The coordinator does not take it, in these words.
+    /// The coordinator refused the worker, in these words.
     Refused(String),
-    /// Nothing was heard for so long, and why the last attempt to reach the coordinator failed.
+    /// The worker lost its coordinator: for how long no message came, and why the last attempt to reach it failed.
     Lost(Duration, String),
-    /// An error of its own.
+    /// The worker had an error of its own, in these words.
     Failed(String),
 }
 

@@ -1,4 +1,4 @@
-//! Plays pages of the book: types their commands, and compares what is printed.
+//! Plays pages of the book: types their commands, and compares the output with that on the page.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ const USAGE: &str = "usage: play-page PAGE... [--live] [--python] [--containers]
   --write   puts what is printed into the pages, in the place of what they say
   DORMOUSE=PATH   another command than the one beside this program";
 
-/// Status 0: all pages are right; 1: one is not; 2: a wrong option or a page that can't be played.
+/// Exit status 0: all pages are right; 1: a page is wrong; 2: a wrong option, or a page that can't be played.
 #[expect(clippy::print_stderr, clippy::print_stdout, reason = "a program for whoever writes pages")]
 fn main() -> ExitCode {
     let mut has = vec![Need::Nothing];
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     status
 }
 
-/// The clone that a page is in.
+/// The root folder of the clone that contains a page.
 fn repository_of(page: &Path) -> Option<PathBuf> {
     let page = page.canonicalize().ok()?;
     page.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).map(Path::to_owned)

@@ -1,4 +1,4 @@
-//! Runs rounds of every kind for hours, and says what was lost and what was left: `scripts/soak`.
+//! Runs a soak: rounds of every kind for hours, and a report of what failed and what was left behind (`scripts/soak`).
 
 use std::{
     env, fs,
@@ -35,7 +35,7 @@ fn asked() -> Option<(Series, PathBuf)> {
     Some((Series { programs: Programs::new(programs), out: out.clone(), lasts, seed }, out))
 }
 
-/// Sets `stop` once a signal comes that asks for the end.
+/// Sets `stop` when a signal asks the process to end.
 #[expect(clippy::print_stderr, reason = "a program of its own")]
 fn listen(stop: Arc<AtomicBool>) {
     let told = |kind: SignalKind| -> std::io::Result<Signal> { signal(kind) };
@@ -59,7 +59,7 @@ fn listen(stop: Arc<AtomicBool>) {
     });
 }
 
-/// Status 0: all is well; 1: something was found; 2: a wrong word, or no folder for the results.
+/// Exit status 0: all is well; 1: the soak has findings; 2: a wrong argument, or no folder for the results.
 #[expect(clippy::print_stderr, clippy::print_stdout, reason = "a program of its own")]
 fn main() -> ExitCode {
     let Some((series, out)) = asked() else {

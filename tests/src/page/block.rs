@@ -4,10 +4,10 @@ use std::{fmt, fs, ops::Range, path::Path};
 
 use super::Error;
 
-/// Requirement of a block of commands, beside `dormouse`.
+/// What a block of commands needs in addition to `dormouse`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Need {
-    /// The command `dormouse` alone.
+    /// Nothing but the command `dormouse`.
     Nothing,
     /// Root, control groups and CRIU.
     Live,
@@ -15,7 +15,7 @@ pub enum Need {
     Python,
     /// A Docker engine, and Compose.
     Containers,
-    /// A cluster, a screen or other machines, which no test has. Such a block is not played.
+    /// A cluster, a screen or other machines, which no test has: such a block is not played.
     Cluster,
 }
 
@@ -31,30 +31,30 @@ impl fmt::Display for Need {
     }
 }
 
-/// Purpose of a fenced block.
+/// The purpose of a fenced block.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Kind {
     /// Commands for a shell.
     Commands {
-        /// Requirement of the commands, beside `dormouse`.
+        /// What the commands need in addition to `dormouse`.
         need: Need,
-        /// The host on which they are typed, if the page has several.
+        /// The host on which the commands are typed, if the page has several hosts.
         host: Option<String>,
     },
-    /// A file of this name.
+    /// The content of a file with this name.
     File(String),
-    /// Output of the commands before it.
+    /// The output of the commands before the block.
     Printed,
-    /// An excerpt that is only read.
+    /// An excerpt that is only read, neither typed nor compared.
     Excerpt,
 }
 
 /// A fenced block of a page.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Block {
-    /// The meaning of its info string.
+    /// The purpose of the block, by its info string.
     pub kind: Kind,
-    /// The lines between the fences, each with its end.
+    /// The lines between the fences, each with its line end.
     pub text: String,
     /// The number of the line of the opening fence, from 1.
     pub line: usize,
@@ -74,9 +74,8 @@ pub struct Page {
 impl Page {
     /// Reads a page.
     ///
-    /// # Errors
-    /// The file cannot be read, a fence is not closed, an info string is none that the book has, or a block of what
-    /// is printed follows no commands.
+    /// The file can't be read, a fence is not closed, an info string is not one that the book uses, or a block of
+    /// output follows no commands.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
         let wrong = |line, problem: String| Error::Page { path: path.to_owned(), line, problem };
@@ -84,7 +83,7 @@ impl Page {
         Ok(Self { text, blocks })
     }
 
-    /// All that the page's commands need, each once, in order. Empty where it has no commands.
+    /// All needs of the page's commands, each once, in order; empty if the page has no commands.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let mut needs: Vec<Need> = self.blocks.iter().filter_map(Block::need).collect();
@@ -95,7 +94,7 @@ impl Page {
 }
 
 impl Block {
-    /// Requirement of the block's commands; `None`: it has no commands.
+    /// What the block's commands need; `None` if the block has no commands.
     #[must_use]
     pub fn need(&self) -> Option<Need> {
         match self.kind {

@@ -5,11 +5,11 @@ use std::{io, path::PathBuf};
 /// An error in reading or playing a page.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file, or a program, that the system refuses.
+    /// The system refused to read, write or start a file or program.
     #[error("cannot {action} {}: {source}", path.display())]
     #[expect(missing_docs, reason = "the message says what each is")]
     File { action: &'static str, path: PathBuf, source: io::Error },
-    /// A block that is none of the book's.
+    /// A block of a page that is not as the book's blocks are.
     #[error("{}:{line}: {problem}", path.display())]
     #[expect(missing_docs, reason = "the message says what each is")]
     Page { path: PathBuf, line: usize, problem: String },
@@ -20,7 +20,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A function that turns an error of the system into one about this file.
+    /// A function that turns a system error into an error about this file.
     pub(super) fn file(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -1,4 +1,4 @@
-//! Hosts of a page: network namespaces of this machine that find each other by name.
+//! The hosts of a page: network namespaces on this machine that reach each other by name.
 
 use std::{
     fs,
@@ -8,27 +8,27 @@ use std::{
 
 use super::Error;
 
-/// The network of a page's hosts, and a folder of state for each. It goes when this is dropped.
+/// The network of a page's hosts, and a state folder for each host. Dropping this removes the network.
 #[derive(Debug)]
 pub(super) struct Network {
-    /// The beginning of the names of its namespaces.
+    /// The prefix of the names of the network's namespaces.
     prefix: String,
     hosts: Vec<String>,
-    /// The hosts by name, as `/etc/hosts` has them.
+    /// Path of a file with the hosts' names, in the format of `/etc/hosts`.
     names: PathBuf,
-    /// For each host a folder of its name, its `/var/lib/dormouse`.
+    /// Folder that has a folder for each host, which that host sees as `/var/lib/dormouse`.
     states: PathBuf,
 }
 
-/// Folder in which workers have their files.
+/// Folder in which workers keep their files.
 const STATE: &str = "/var/lib/dormouse";
 
-/// The namespace of the bridge.
+/// Suffix of the name of the bridge's namespace.
 const SWITCH: &str = ".switch";
 
 impl Network {
-    /// A bridge in a namespace of its own, where no filter of this machine is, and a namespace for each host, with an
-    /// address on the bridge.
+    /// Makes a bridge in a namespace of its own, free of this machine's packet filters, and a namespace for each host,
+    /// with an address on the bridge.
     ///
     /// # Errors
     /// `ip` cannot make them: it needs root.
@@ -61,8 +61,8 @@ impl Network {
         Ok(network)
     }
 
-    /// A command that runs the program added to it on a host: in the host's network, with its name, its state and
-    /// the names of all hosts, on one of this machine's cores, which the hosts share out.
+    /// A command that runs on a host whatever program is appended to it: in the host's network, with its name, its
+    /// state and the names of all hosts, on one core of this machine.
     pub(super) fn on(&self, host: &str) -> Command {
         let cores = std::thread::available_parallelism().map_or(1, Into::into);
         let number = self.hosts.iter().position(|known| known == host).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Pages of the book, played: what they tell a reader to type is typed, and what they say that it prints is
-//! compared with what it prints.
+//! Player for pages of the book: types the commands that a page tells a reader to type, and compares their output with
+//! that on the page.
 
 mod block;
 mod error;

@@ -1,4 +1,4 @@
-//! The player of pages.
+//! The player of the book's pages.
 
 use std::{
     collections::BTreeMap,
@@ -16,46 +16,46 @@ use super::{
     script::{outputs, script},
 };
 
-/// The folders of the repository that readers work in.
+/// Folders of the repository to which readers write.
 const WRITTEN: [&str; 2] = ["examples", "testbed/compose"];
 
-/// Folders of a repository that was worked in, which no clone has.
+/// Folders that a used repository may have and a fresh clone does not.
 const NOT_IN_A_CLONE: [&str; 2] = ["target", "runs"];
 
-/// A player of pages: the repository, the programs, and what there is beside them.
+/// A player of pages, with the repository, the programs, and the needs that it can meet.
 #[derive(Clone, Debug)]
 pub struct Player {
-    /// The folder of a clone. Each page begins in one like it.
+    /// The folder of a clone. Each page is played in a folder like it.
     pub repository: PathBuf,
-    /// The `dormouse` that pages type, with `dormouse-task` beside it.
+    /// Path of the `dormouse` that pages call, with `dormouse-task` beside it.
     pub dormouse: PathBuf,
-    /// Requirements that are met here. Blocks that have another are left out.
+    /// Needs that this machine meets. Blocks with another need are left out.
     pub has: Vec<Need>,
-    /// The folder in which pages are played and which stays, in place of a temporary one. The commands of a page are typed
-    /// in its folder `page`, those of hosts in folders of their names.
+    /// A folder in which pages are played and which is kept; `None`: a temporary folder. The commands of a page are
+    /// typed in its folder `page`, those of hosts in folders of their names.
     pub folder: Option<PathBuf>,
 }
 
-/// Time limit of a page, with the unit of `timeout`.
+/// Time limit of a page, in the notation of `timeout`.
 const PAGE_TIMEOUT: &str = "8m";
 
-/// Outcome of a page.
+/// The outcome of playing a page.
 #[derive(Clone, Debug, Default)]
 pub struct PageOutcome {
     /// The number of commands that were typed.
     pub typed: usize,
-    /// The number of commands that were not typed, by what they need.
+    /// The number of commands that were not typed, by their need.
     pub not_typed: BTreeMap<Need, usize>,
     /// The number of blocks of output that were compared.
     pub compared: usize,
-    /// Differences from what the page says, each with its line.
+    /// Differences from the page, each with its line number.
     pub wrong: Vec<String>,
-    /// The page, with what was printed in the place of what it said was.
+    /// The text of the page, with the real output in place of the output on the page.
     pub text: String,
 }
 
 impl PageOutcome {
-    /// The numbers of commands and outputs that were played and left out, in a line.
+    /// A line with the numbers of commands and outputs that were played and left out.
     #[must_use]
     pub fn said(&self) -> String {
         let mut said = format!("{} commands typed, {} outputs compared", self.typed, self.compared);
@@ -66,15 +66,15 @@ impl PageOutcome {
     }
 }
 
-/// A shell that types a page, or what of it is typed on one host.
+/// A shell that types the commands of a page, or those of one host.
 struct Shell<'a> {
     host: Option<&'a str>,
     blocks: Vec<&'a Block>,
 }
 
 impl Player {
-    /// Plays a page: types its commands in a folder like a clone, those of each host beside the others, and
-    /// compares what they print.
+    /// Plays a page: types its commands in a folder like a clone, those of all hosts at the same time, and compares
+    /// their output.
     ///
     /// # Errors
     /// The page cannot be read, or its folder or its hosts cannot be made.
@@ -132,7 +132,7 @@ impl Player {
         block.need().is_some_and(|need| self.has.contains(&need))
     }
 
-    /// The shells of a page: one, or one for each host. A file is of the shell whose commands come next.
+    /// The shells of a page: one, or one for each host. A file belongs to the shell whose commands come next.
     fn shells<'a>(&self, page: &'a Page) -> Vec<Shell<'a>> {
         let mut shells: Vec<Shell<'a>> = Vec::new();
         for (index, block) in page.blocks.iter().enumerate() {
@@ -151,7 +151,7 @@ impl Player {
         shells
     }
 
-    /// Runs all shells to their ends, and says what each printed and how it ended.
+    /// Runs all shells to their ends; returns what each printed and how it ended.
     fn run<'a>(
         &self,
         shells: &'a [Shell<'a>],
@@ -212,9 +212,9 @@ impl Player {
             .map_err(Error::file("run bash for", output))
     }
 
-    /// Makes the commands that pages type and a test's machine lacks: `dormouse` on the PATH, `sudo` for who is root,
-    /// `docker compose` by docker-compose, and `scp` between the folders of hosts, which waits up to a minute until the
-    /// file is there, as a reader does who types one thing after the other.
+    /// Makes the commands that pages use and a test machine may lack: `dormouse` on PATH, `sudo` for root, `docker
+    /// compose` by docker-compose, and `scp` between the folders of hosts, which waits up to a minute for its file, as
+    /// a reader would who types one command after the other.
     fn make_commands(&self, bin: &Path, hosts: &Path) -> Result<(), Error> {
         fs::create_dir(bin).map_err(Error::file("make", bin))?;
         for program in ["dormouse", "dormouse-task"] {
@@ -244,7 +244,7 @@ impl Player {
     }
 }
 
-/// The commands of a shell that are followed by what they print.
+/// The command blocks of a shell that are followed by a block of output, with that block.
 fn pairs<'a>(page: &'a Page, shell: &Shell<'_>) -> Vec<(&'a Block, &'a Block)> {
     let of_shell = |block: &Block| shell.blocks.iter().any(|own| own.line == block.line);
     let windows = page.blocks.windows(2).map(|pair| (&pair[0], &pair[1]));
@@ -259,8 +259,8 @@ fn tail(output: &str) -> String {
     lines[lines.len().saturating_sub(30)..].join("\n")
 }
 
-/// Makes a folder that is like a clone: links to what is in the repository, and copies of where readers work. `within`
-/// is the path of both in a clone.
+/// Makes a folder like a clone: links to what is in the repository, and copies of the folders to which readers write.
+/// `within` is the path of both folders from the root of a clone.
 fn like_a_clone(repository: &Path, folder: &Path, within: &str) -> io::Result<()> {
     fs::create_dir(folder)?;
     for entry in fs::read_dir(repository)? {

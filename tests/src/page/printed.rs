@@ -1,9 +1,9 @@
-//! Comparison of what commands print with what the page says that they do.
+//! Comparison of the output of commands with the output on the page.
 
 use snapbox::{Data, filter::NormalizeToExpected};
 
-/// The printed text, written with the wildcards of the expected one where those fit: `...` for any lines, `[..]` for
-/// anything within a line. Equal to what was expected if all of it fits.
+/// The printed text, with the wildcards of the expected text where they match: `...` for any lines, `[..]` for
+/// anything within a line. If all matches, the result equals the expected text.
 pub(super) fn like_expected(printed: &str, expected: &str) -> String {
     let lines = printed.lines().map(str::trim_end).filter(|line| !is_progress(line));
     let trimmed: Vec<&str> = lines.collect();
@@ -15,14 +15,14 @@ pub(super) fn like_expected(printed: &str, expected: &str) -> String {
     if text.ends_with('\n') { text } else { text + "\n" }
 }
 
-/// Whether a line says how far a run is, which is there or not as the machine is slow or fast.
+/// Whether a line reports the progress of a run: such a line is printed on slow machines only.
 fn is_progress(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().take(4).collect();
     let is_number = |word: &str| word.chars().all(|c| c.is_ascii_digit());
     matches!(words[..], ["dormouse:", done, "of", all] if is_number(done) && is_number(all))
 }
 
-/// The first difference: two lines before it, then at most twenty lines of each text from there on, with - before
+/// The first difference of the texts: two lines before it, then at most twenty lines of each text, with - before
 /// expected lines and + before printed ones.
 pub(super) fn difference(expected: &str, printed: &str) -> String {
     let (expected, printed): (Vec<_>, Vec<_>) =

@@ -1,13 +1,12 @@
-//! A page's commands as one script, and what it prints, block by block.
+//! A page's commands as one script, and its output split by blocks.
 
 use super::block::{Block, Kind};
 
-/// Beginning of the line after which the output of a block comes.
+/// Beginning of the line that comes before the output of a block.
 const MARK: &str = "\u{1e}block ";
 
-/// The script of these blocks, for bash: all commands in order, in one shell that ends where one fails, and each file
-/// written where the page shows it. Before each block it prints a line with a mark, whatever the block before it
-/// left on the line.
+/// The bash script of these blocks: all commands in order, in one shell that ends when one fails, and each file
+/// written where the page shows it. Before each block it prints a mark on a new line.
 pub(super) fn script<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> String {
     let mut script = String::from("set -e\n");
     for Block { kind, text, line, .. } in blocks {
@@ -27,12 +26,13 @@ pub(super) fn script<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> String 
     script
 }
 
-/// The command that prints a mark.
+/// The shell command that prints a mark for the block at this line.
 fn mark(line: usize) -> String {
     format!("printf '\\n%s\\n' '{MARK}{line}'\n")
 }
 
-/// The output of a script by blocks: of each that was begun the line of its fence, and its output. Line 0 is the end.
+/// The output of a script by blocks: for each block that was begun, the line number of its fence and its output. Line
+/// 0 stands for the end.
 pub(super) fn outputs(printed: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     for line in printed.split_inclusive('\n') {

@@ -1,17 +1,17 @@
-//! Experiments whose network, disks and processes fail at drawn moments.
+//! Experiments with faults of network, disks and processes at random times.
 
 use std::fmt::Write as _;
 
 use dormouse_units::RandomStream;
 
-/// Tasks of the experiment.
+/// Number of tasks in the experiment.
 pub(super) const TASKS: usize = 18;
 const WORKERS: usize = 3;
-/// Faults begin within so many emulated seconds from the beginning.
+/// Emulated seconds from the beginning within which faults begin.
 const WITHIN: f64 = 240.0;
 
-/// Tasks with checkpoints on VMs that hibernate; a worker that is cut off for longer than `lost-after`, of real
-/// time, is given up.
+/// An experiment of tasks with checkpoints on VMs that hibernate; a worker that is cut off for longer than
+/// `lost-after` (real time) counts as lost.
 const BAG: &str = r#"name = "soak-faults"
 [cloud]
 catalogue = "ec2-2020"
@@ -41,7 +41,7 @@ workers = 3
 lost-after = "5s"
 "#;
 
-/// The text of an experiment with three to eight faults, as this seed has them.
+/// The text of an experiment with three to eight faults, drawn from this seed.
 pub(super) fn experiment(seed: u64) -> String {
     let mut chance = RandomStream::new(seed, "soak", 0);
     let mut text = format!("seed = {seed}\n{BAG}");

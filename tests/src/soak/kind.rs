@@ -1,4 +1,4 @@
-//! The kinds of rounds.
+//! The kinds of rounds in a soak.
 
 use std::fs;
 use std::path::Path;
@@ -9,25 +9,26 @@ use serde_json::Value;
 
 use super::{drawn, programs::Programs};
 
-/// The storms of a round: one on each kind of run that its tests have.
+/// Number of storms in a round: one for each kind of run in the storm tests.
 const STORMS: u64 = 3;
-/// The tests of storms: a program, and which of its tests.
+/// The tests of kill storms: the test program, and the name of the tests in it.
 const STORM_TESTS: [&str; 2] = ["tests/live", "live::storms::"];
-/// The tests of peers that lie, flood, hang and come without a right to: those of the coordinator.
+/// The tests of a coordinator whose peers lie, flood, hang and come without permission: the test program, and the name
+/// of the tests in it.
 const HOSTILE_TESTS: [&str; 2] = ["tests/service", "service::hostile::"];
 
-/// A kind of round.
+/// A kind of round in a soak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Coordinators, workers or both are killed.
+    /// Kill storms: coordinators, workers or both are killed.
     Storms,
-    /// A live run with drawn faults.
+    /// A live run with faults at random times.
     Faults,
-    /// Peers that lie and flood.
+    /// Tests with peers that lie and flood.
     Lies,
-    /// The fuzz targets for a minute.
+    /// All fuzz targets, for a minute.
     Fuzz,
-    /// Simulated seeds for a minute.
+    /// The simulator on many seeds, for a minute.
     Simulated,
 }
 
@@ -45,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// The cases that are counted within a round of it.
+    /// The word for the cases that are counted within a round of this kind.
     pub(super) const fn cases(self) -> &'static str {
         match self {
             Self::Storms => "storms",
@@ -56,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// The longest that a round may take: several times what it takes on a machine that is busy.
+    /// The longest time that a round may take: several times what it takes on a busy machine.
     pub(super) const fn limit(self) -> Duration {
         Duration::from_secs(match self {
             Self::Storms => 900,
@@ -68,7 +69,7 @@ impl Kind {
         })
     }
 
-    /// The first program that it needs and that is not there.
+    /// The first program that a round of this kind needs and that is missing; `None` if none is.
     pub(super) fn lacks(self, programs: &Programs) -> Option<String> {
         let needed = match self {
             Self::Storms => vec!["dormouse".to_owned(), STORM_TESTS[0].to_owned()],
@@ -80,11 +81,11 @@ impl Kind {
         needed.into_iter().find(|program| !programs.has(program))
     }
 
-    /// The commands of a round, one after the other; each must end with status 0.
+    /// The commands of a round, to be run one after the other; each must end with status 0.
     ///
     /// # Errors
     ///
-    /// The files that they begin with can't be written.
+    /// The input files of the commands can't be written.
     pub(super) fn commands(
         self,
         programs: &Programs,
@@ -134,7 +135,7 @@ impl Kind {
         })
     }
 
-    /// Whether what a round's programs left is right, once all of them ended well; otherwise why not.
+    /// Checks what a round's programs left behind, once all of them have ended well; an error says what is wrong.
     pub(super) fn judge(self, folder: &Path) -> Result<(), String> {
         if self != Self::Faults {
             return Ok(());
@@ -147,7 +148,7 @@ impl Kind {
         Ok(())
     }
 
-    /// The number of cases that a round had, by what it printed and left; `None` where that does not say.
+    /// The number of cases in a round, by its output and files; `None` if these do not say.
     pub(super) fn counted(self, folder: &Path, said: &str) -> Option<u64> {
         match self {
             Self::Storms => sum(said, " storms survived", |before| before.split(' ').next()),
@@ -167,21 +168,21 @@ fn faults_summary(folder: &Path) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// Sums the number that `pick` finds before `words` in each line with them.
+/// Sums the numbers that `pick` finds before `words`, over all lines with these words.
 fn sum(said: &str, words: &str, pick: impl Fn(&str) -> Option<&str>) -> Option<u64> {
     let lines = said.lines().filter_map(|line| line.split_once(words));
     lines.filter_map(|(before, _)| pick(before)?.parse().ok()).reduce(|a: u64, b| a + b)
 }
 
-/// Sums the number at the end of each line that begins with these words.
+/// Sums the numbers at the end of all lines that begin with these words.
 fn sum_after(said: &str, words: &str) -> Option<u64> {
     let rests = said.lines().filter_map(|line| line.trim().strip_prefix(words));
     let firsts = rests.filter_map(|rest| rest.split_whitespace().next());
     firsts.filter_map(|n| n.replace(',', "").parse().ok()).reduce(|a: u64, b| a + b)
 }
 
-/// Sums a column of the last table that `scripts/fuzz` printed, as far as its rows have a number there; the table ends
-/// with an empty line.
+/// Sums a column of the last table that `scripts/fuzz` printed, over the rows that have a number there; an empty line
+/// ends the table.
 fn sum_of_column(said: &str, column: &str) -> Option<u64> {
     let mut lines = said.lines().skip_while(|line| !line.starts_with("target "));
     let at = lines.next()?.split_whitespace().position(|name| name == column)?;
@@ -194,7 +195,7 @@ fn sum_of_column(said: &str, column: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Printed by `scripts/fuzz 5 --target swf --target requests`.
+    /// Output of `scripts/fuzz 5 --target swf --target requests`.
     const FUZZ: &str = "\
 \u{1b}[1m==>\u{1b}[0m 0:01 toolchain: cargo 1.95.0 (f2d3ce0bd 2026-03-21)
 \u{1b}[1m==>\u{1b}[0m 0:01 building

@@ -1,4 +1,4 @@
-//! The end of a process that nobody asked to end: its status, its own last lines, and the kernel's.
+//! The end of a process that was not asked to end: its status, its last lines of output, and the kernel's messages.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read as _};
@@ -8,14 +8,13 @@ use std::process::ExitStatus;
 
 use nix::fcntl::OFlag;
 
-/// The last lines of a process's output that are shown.
+/// Number of last lines of a process's output that are shown.
 const LINES: usize = 5;
-/// The longest record of `/dev/kmsg`.
+/// Size in bytes of the longest record of `/dev/kmsg`.
 const RECORD: usize = 8192;
 
-/// The end of a process in one line: its status, the last lines of the file with its output, and what the kernel's log
-/// has of its number. Numbers of processes are used again: `since` leaves out what is older, in microseconds since the
-/// boot.
+/// A line about the end of a process: its status, the last lines of its output file, and the kernel's messages about
+/// its process id. As ids are reused, messages before `since` are left out (in microseconds since the boot).
 pub(super) fn last_words(pid: u32, status: ExitStatus, says: &Path, since: u64) -> String {
     let said = fs::read_to_string(says).unwrap_or_default();
     let mut lines: Vec<_> = said.lines().rev().filter(|line| !line.trim().is_empty()).collect();
@@ -35,7 +34,7 @@ pub(super) fn last_words(pid: u32, status: ExitStatus, says: &Path, since: u64) 
     format!("it ended with {status}; {said}; {kernel}")
 }
 
-/// The time since the boot, in microseconds, as the kernel's log has it; 0 where nobody says.
+/// The time since the boot, in microseconds, as the kernel's log counts it; 0 if it can't be read.
 pub(super) fn since_boot() -> u64 {
     let text = fs::read_to_string("/proc/uptime").unwrap_or_default();
     let (seconds, rest) = text.split_once('.').unwrap_or_default();
@@ -44,14 +43,14 @@ pub(super) fn since_boot() -> u64 {
     number(seconds).saturating_mul(1_000_000).saturating_add(number(hundredths) * 10_000)
 }
 
-/// The lines of the kernel's log that name a process, from a time on.
+/// The lines of the kernel's log that name a process, from the time `since` on.
 fn kernel_lines(pid: u32, since: u64) -> std::io::Result<Vec<String>> {
     let nonblocking = OFlag::O_NONBLOCK.bits();
     let mut log = OpenOptions::new().read(true).custom_flags(nonblocking).open("/dev/kmsg")?;
     Ok(records(&mut log)?.iter().filter_map(|record| names(record, pid, since)).collect())
 }
 
-/// All records that the kernel still has; each read gives one.
+/// All records in the kernel's log; each read returns one.
 fn records(log: &mut File) -> std::io::Result<Vec<String>> {
     let mut records = Vec::new();
     let mut buffer = vec![0; RECORD];
@@ -71,7 +70,8 @@ fn records(log: &mut File) -> std::io::Result<Vec<String>> {
     }
 }
 
-/// The text of a record (`priority,number,microseconds,flags;text`) that names this process and is not older.
+/// The text of a record (`priority,number,microseconds,flags;text`) if it names this process and is not older than
+/// `since`.
 fn names(record: &str, pid: u32, since: u64) -> Option<String> {
     let (head, text) = record.split_once(';')?;
     let at: u64 = head.split(',').nth(2)?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! A soak: rounds of every kind, one after the other until the time is over, and after each a look at what
-//! was left behind.
+//! A soak: rounds of every kind, one after the other until the time is over, and after each a check of what was left
+//! behind.
 //!
 //! ```text
 //! series      whose turn it is, until the time is over or its user ends it

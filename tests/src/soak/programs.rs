@@ -1,4 +1,4 @@
-//! The programs that a soak runs: copies, so that a build beside it changes none of them.
+//! The programs that a soak runs: copies, which a build does not change.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,14 +24,14 @@ impl Programs {
         self.0.join(program).exists()
     }
 
-    /// A command whose temporary files go there.
+    /// A command that runs a program with its temporary files in `scratch`.
     pub(super) fn command(&self, program: &str, scratch: &Path) -> Command {
         let mut command = Command::new(self.0.join(program));
         command.env(GIVEN, self.0.join("dormouse")).env("CI", "true").env("TMPDIR", scratch);
         command
     }
 
-    /// `dormouse` with these words.
+    /// A command that runs `dormouse` with these words.
     pub(super) fn dormouse(&self, words: &[&str], scratch: &Path) -> Command {
         let mut command = self.command("dormouse", scratch);
         command.args(words);

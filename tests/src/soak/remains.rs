@@ -1,4 +1,4 @@
-//! Processes, folders and groups left on the host that nobody looks after.
+//! Processes, folders and control groups left on the host without an owner.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::programs::Programs;
 use crate::orphans;
 
-/// A run that is refused once its worker has removed what dead ones left: its speed-up is more than any host stands.
+/// An experiment that is refused, but only after its worker has removed what dead workers left: its speed-up is too
+/// high for any host.
 const REFUSED: &str = r#"name = "soak-refused"
 [cloud]
 catalogue = "ec2-2020"
@@ -27,16 +28,16 @@ name = "burst-hads"
 speedup = 5000
 "#;
 
-/// A worker that has never reached its coordinator gives it up after half a minute.
+/// Time limit of a worker that never reaches its coordinator; the worker gives up after half a minute.
 const GOES_WITHIN: Duration = Duration::from_secs(60);
 
-/// Processes, control groups, mounts and folders.
+/// Names of processes, control groups, mounts and folders on the host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Remains(BTreeSet<String>);
 
 impl Remains {
-    /// All that there is now. Of processes those that run one of these programs and descend from none of `spared`;
-    /// what other people's workers leave when they die is among the rest until the next worker starts.
+    /// Everything on the host now. Of processes, only those count that run one of these programs and do not descend
+    /// from `spared`. What dead workers of other people left is included until the next worker starts.
     pub(super) fn look(programs: &Programs, spared: &[u32]) -> Self {
         let mut found: BTreeSet<_> = orphans(programs.folder(), &[]).into_iter().collect();
         found.extend(processes(programs.folder(), spared));
@@ -48,8 +49,8 @@ impl Remains {
         Self(found)
     }
 
-    /// All that is still there a minute later and was not `before`: a worker may wait that long for a coordinator, and
-    /// its folder waits for the next worker.
+    /// Everything that is still there a minute later and was not there `before`: a worker may wait that long for a
+    /// coordinator, and its folder stays until the next worker starts.
     pub(super) fn after(
         programs: &Programs,
         (before, spared): (&Self, &[u32]),
@@ -77,7 +78,7 @@ impl Remains {
     }
 }
 
-/// Starts a worker, which removes what dead ones left, and ends.
+/// Starts a worker, which removes what dead workers left, and then ends.
 fn start_the_next(programs: &Programs, folder: &Path) -> Result<(), String> {
     let (file, scratch) = (folder.join("refused.toml"), folder.join("tmp"));
     fs::write(&file, REFUSED).map_err(|error| error.to_string())?;
@@ -90,7 +91,7 @@ fn start_the_next(programs: &Programs, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Files and folders of a round's own folder for temporary files, with what they hold.
+/// Files and folders in a round's folder for temporary files, with their contents.
 fn files(scratch: &Path) -> Vec<String> {
     let tree = crate::tree(scratch);
     let entries = fs::read_dir(scratch).into_iter().flatten().flatten();
@@ -115,7 +116,7 @@ fn processes(programs: &Path, spared: &[u32]) -> Vec<String> {
     found
 }
 
-/// Whether a process is one of these, or a child of theirs at any depth.
+/// Whether a process is one of these processes, or a descendant of one.
 fn descends(pid: u32, from: &[u32]) -> bool {
     let parent = |pid: &u32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -134,7 +135,7 @@ fn folders_of_the_dead() -> Vec<String> {
         .collect()
 }
 
-/// Whether a name is that of a folder of a coordinator that is gone: `dormouse-run-PID-` and more.
+/// Whether this is the name of a folder of a coordinator that is gone: `dormouse-run-PID-` and more.
 fn is_of_a_dead_run(name: &str) -> bool {
     let rest = name.strip_prefix("dormouse-run-");
     let pid = rest.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());

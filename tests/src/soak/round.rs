@@ -1,4 +1,4 @@
-//! One round: its programs, run in a folder of its own.
+//! One round of a soak: its programs run in a folder of the round.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use super::{kind::Kind, programs::Programs};
 
-/// The time between two looks at whether a program has ended.
+/// Interval between checks whether a program has ended.
 const LOOKS: Duration = Duration::from_millis(50);
 
 /// The outcome of a round.
@@ -20,11 +20,11 @@ const LOOKS: Duration = Duration::from_millis(50);
 pub(super) enum Fate {
     Survived,
     Failed(String),
-    /// The soak's user ended it.
+    /// The soak's user ended the round.
     CutShort,
 }
 
-/// A round that is over.
+/// The report of a round that is over.
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) folder: PathBuf,
@@ -55,7 +55,7 @@ impl Round {
     }
 }
 
-/// The file in a round's folder with all that its programs print.
+/// Name of the file in a round's folder with the output of all its programs.
 const SAYS: &str = "says.log";
 
 fn begin(
@@ -87,7 +87,7 @@ fn all(commands: Vec<Command>, says: &File, until: Instant, stop: &AtomicBool) -
     Fate::Survived
 }
 
-/// A program with all processes that it starts, which are gone once this is dropped.
+/// A program with all processes that it starts; dropping this kills them.
 #[derive(Debug)]
 struct Group(Child);
 
@@ -98,7 +98,7 @@ enum Ended {
 }
 
 impl Group {
-    /// Starts it in a group of its own: what a terminal sends to the soak it does not hear.
+    /// Starts a program in a process group of its own, so that signals from the terminal do not reach it.
     fn spawn(command: &mut Command, says: &File) -> std::io::Result<Self> {
         let both = (says.try_clone()?, says.try_clone()?);
         let child = command.stdin(Stdio::null()).stdout(both.0).stderr(both.1);

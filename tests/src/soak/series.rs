@@ -1,4 +1,4 @@
-//! Rounds one after the other, until the time is over.
+//! A series of rounds, until the time is over.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,32 +12,32 @@ use super::round::{Fate, Round};
 use super::standing::Standing;
 use super::table::{self, Row};
 
-/// A soak to be done.
+/// The settings of a soak.
 #[derive(Debug)]
 pub struct Series {
-    /// The programs that it runs.
+    /// The programs that the soak runs.
     pub programs: Programs,
-    /// A folder of its own, which keeps those of rounds that failed.
+    /// The folder of the soak, which keeps the folders of rounds that failed.
     pub out: PathBuf,
-    /// No round begins after this long.
+    /// Time after which no further round begins.
     pub lasts: Duration,
-    /// The seed of the first round; each has the next.
+    /// The seed of the first round; each further round has the next number.
     pub seed: u64,
 }
 
-/// A soak that is over.
+/// The report of a soak that is over.
 #[derive(Debug)]
 pub struct Soaked {
-    /// Table for people, with what was found below it.
+    /// Table for people, followed by the findings.
     pub text: String,
     /// Table for programs: `kind,rounds,survived,failed,cut_short,left,cases,missing`.
     pub csv: String,
-    /// Whether every kind had rounds, all were survived, and nothing was left or grew.
+    /// Whether every kind had a round, all rounds were survived, and nothing was left behind or grew.
     pub is_well: bool,
 }
 
 impl Series {
-    /// Runs rounds until the time is over or `stop` is set; `tell` hears a line for each.
+    /// Runs rounds until the time is over or `stop` is set; calls `tell` with a line for each.
     pub fn run(&self, stop: &AtomicBool, mut tell: impl FnMut(&str)) -> Soaked {
         let begun = Instant::now();
         let before = Remains::look(&self.programs, &[]);
@@ -94,7 +94,7 @@ impl Series {
         Soaked { text, csv: table::csv(&rows), is_well: found.is_empty() }
     }
 
-    /// One round: a line on it, and what is wrong.
+    /// Runs one round; returns a line about it, and its findings.
     fn round(
         &self,
         row: &mut Row,

@@ -1,4 +1,4 @@
-//! A run that is open all the while: what it loses, and what its processes hold by and by.
+//! An open run that lasts as long as the soak: which jobs it loses, and how its processes grow.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -15,21 +15,21 @@ use super::{
 };
 use crate::{JOBS, jobs_experiment, workers_of};
 
-/// The longest that the run may take to begin, to take a job, and to end once it is closed: its jobs take seconds, and a
-/// host that is busy can keep its coordinator from answering for longer than one command waits.
+/// Time limit for the run to begin, to accept a job, and to end after it is closed: its jobs take seconds, and on a
+/// busy host its coordinator may not answer for longer than one command waits.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The time between two tries of a command that was not answered.
+/// Interval between two tries of a command that got no answer.
 const AGAIN: Duration = Duration::from_millis(500);
-/// The file in the run's folder with all that its coordinator prints.
+/// Name of the file in the run's folder with the output of its coordinator.
 const SAYS: &str = "says.log";
 
-/// An open run of parallel jobs; it is killed with its soak, however that ends.
+/// An open run of parallel jobs, which is killed when its soak ends, however that is.
 #[derive(Debug)]
 pub(super) struct Standing {
     child: Child,
     programs: Programs,
     folder: PathBuf,
-    /// The time of its beginning, in microseconds since the boot.
+    /// The time at which the run began, in microseconds since the boot.
     began: u64,
     patience: Duration,
     submitted: usize,
@@ -38,7 +38,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Begins it in this folder.
+    /// Begins an open run in this folder.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Standing {
         }
     }
 
-    /// Gives it a job more under this key; asked for again under the same one, it is the same job.
+    /// Submits a job to the run under this key; submitting again under the same key does not add a job.
     fn submit(&mut self, key: &str) -> Result<(), String> {
         let dir = self.dir();
         self.asks(&["submit", &dir, "--processors", "2", "--runtime", "60s", "--key", key])?;
@@ -100,8 +100,8 @@ impl Standing {
         Ok(())
     }
 
-    /// Has a command done by the run, and tries again while it is up: on a host that is busy it may be silent for
-    /// longer than one command waits.
+    /// Runs a command on the run, and repeats it while the run is alive: on a busy host it may not answer for longer
+    /// than one command waits.
     fn asks(&mut self, words: &[&str]) -> Result<(), String> {
         let until = Instant::now() + self.patience;
         loop {
@@ -132,11 +132,12 @@ impl Standing {
         if output.status.success() { Ok(()) } else { Err(format!("{}: {said}", words[0])) }
     }
 
-    /// After a round: it takes a job, and what it holds is noted: first the coordinator's, then its worker's.
+    /// Submits a job after a round, and notes the memory, files and threads of the coordinator and of its worker, in
+    /// that order.
     ///
     /// # Errors
     ///
-    /// The run is gone, or takes no job.
+    /// The run is gone, or accepts no job.
     pub(super) fn goes_on(&mut self, round: u64) -> Result<&[Vitals], String> {
         self.submit(&format!("round-{round}"))?;
         let workers = workers_of(self.pid()).into_iter().map(|pid| pid.as_raw().unsigned_abs());
@@ -146,8 +147,8 @@ impl Standing {
         Ok(&self.last)
     }
 
-    /// Closes it: it ends, all its jobs are verified, and its log checks and replays. What it held first and last,
-    /// and all that is wrong.
+    /// Closes the run and checks that it ends, that all its jobs are verified, and that its log checks and replays.
+    /// Returns its first and last figures, and all findings.
     pub(super) fn end(mut self) -> (String, Vec<String>) {
         let mut wrong: Vec<_> = self.close().err().into_iter().collect();
         let first = self.first.take().unwrap_or_default();
@@ -204,8 +205,8 @@ mod tests {
 
     use super::*;
 
-    /// A program that stands for `dormouse`: its run sleeps; of its submissions the second and third are not answered,
-    /// and the run is killed at the fifth.
+    /// A program in place of `dormouse`: its run sleeps; the second and third submission get no answer, and the fifth
+    /// kills the run.
     const SCRIPT: &str = r#"#!/bin/sh
 here=${0%/*}
 case $1 in

@@ -1,11 +1,11 @@
-//! The end of a soak: a line for each kind of round, for people and as CSV.
+//! The final table of a soak: a line for each kind of round, for people and as CSV.
 
 use std::fmt::Write as _;
 
 use super::kind::Kind;
 use super::round::Fate;
 
-/// The outcomes of the rounds of a kind.
+/// The outcomes of all rounds of a kind.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) kind: Kind,
@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) cut_short: u64,
     pub(super) cases: u64,
     pub(super) left: u64,
-    /// Why it had no round.
+    /// Why this kind had no round; `None` if it had one.
     pub(super) missing: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl Row {
         self.survived + self.failed + self.cut_short
     }
 
-    /// Why this kind shows nothing, if it does.
+    /// Why the rounds of this kind prove nothing; `None` if they do.
     pub(super) fn lacks(&self) -> Option<String> {
         let kind = self.kind.name();
         match &self.missing {
@@ -77,7 +77,7 @@ pub(super) fn printed(rows: &[Row]) -> String {
     text
 }
 
-/// The same for programs.
+/// The table as CSV, for programs.
 pub(super) fn csv(rows: &[Row]) -> String {
     let mut text = "kind,rounds,survived,failed,cut_short,left,cases,missing\n".to_owned();
     for row in rows {

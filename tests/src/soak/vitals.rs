@@ -1,9 +1,9 @@
-//! Memory, open files and threads of a process, as the kernel says them.
+//! Memory, open files and threads of a process, as the kernel reports them.
 
 use std::fmt;
 use std::fs;
 
-/// Open files, memory and threads of a process.
+/// Number of open files and threads, and memory, of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vitals {
     pub(super) files: u64,
@@ -12,7 +12,7 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    /// Those of this process; `None` once it is gone.
+    /// The figures of the process `pid`; `None` once the process is gone.
     pub(super) fn read(pid: u32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let number = |key: &str| {
@@ -27,8 +27,8 @@ impl Vitals {
         })
     }
 
-    /// Figures that have grown since `first` by more than work under way explains: 16 open files, 8 threads, or memory
-    /// that has doubled and is 32 MiB more.
+    /// The figures that have grown since `first` by more than work in progress explains: 16 open files, 8 threads, or
+    /// memory that has doubled and grown by 32 MiB; `None` if none has.
     pub(super) fn grown_since(self, first: Self) -> Option<String> {
         let has_doubled = self.memory_kib > 2 * first.memory_kib;
         let grown = self.files > first.files + 16

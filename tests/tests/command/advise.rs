@@ -1,4 +1,4 @@
-//! `dormouse advise`: what it says, what it leaves, and what it refuses.
+//! Tests of `dormouse advise`: its answers, its files, and what it refuses.
 
 use std::path::Path;
 
@@ -48,7 +48,8 @@ fn whether_to_take_the_vm_that_is_there() {
     assert_eq!([of("6h"), of("20h"), of("24h")], [true, false, false]);
 }
 
-/// Two types: one is taken every second hour, the other after eight hours of ten.
+/// The advice on bids for two types: the provider takes one away every second hour, the other after eight hours of
+/// ten.
 #[test]
 fn what_to_bid_and_of_which_type() {
     let folder = tempfile::tempdir().unwrap();

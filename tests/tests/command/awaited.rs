@@ -1,5 +1,5 @@
-//! Coordinators and workers that are started by the same command every time, as containers are: what is refused or over
-//! ends with a line and a status, and keeps nobody from what is mended.
+//! Coordinators and workers that are started by the same command every time, as containers are: a run that is refused
+//! or over gives one line and a status, and does not hinder a repaired run.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -10,13 +10,13 @@ use dormouse_tests::{dormouse, run_in};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The words that begin a run in `runs/run`, or go on with it.
+/// The words of the command that begins a run in `runs/run`, or resumes it.
 fn coordinator<'a>(experiment: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["coordinator", experiment, "--resume", "--out", "runs/run"];
     [&words[..], &["--listen", "127.0.0.1:0", "--workers", "1"], more].concat()
 }
 
-/// A worker that waits for the run's token, at most for this long.
+/// Runs a worker that waits for the run's token, at most for `wait`.
 fn worker(folder: &Path, wait: &str) -> Output {
     let words = ["worker", "--coordinator", "127.0.0.1:1", "--secret-file", "runs/run/secret"];
     run_in(folder, &[&words[..], &["--root", "w", "--wait", wait]].concat())
@@ -26,7 +26,7 @@ fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The last line that is said, which is why it ended.
+/// The last line of a command's output, which says why the command ended.
 fn last_line(output: &Output) -> String {
     errors(output).lines().last().unwrap_or_default().to_owned()
 }
@@ -51,8 +51,8 @@ fn workers_of_a_refused_run_end_with_the_reason() {
     }
 }
 
-/// The results of a run say nothing of a coordinator that is yet to start: that one says whether the run is over, whenever
-/// it comes.
+/// The results of a run say nothing about a coordinator that is yet to start: only that coordinator tells workers
+/// whether the run is over, whenever it comes.
 #[test]
 fn workers_of_a_run_that_is_over_end_well_once_its_coordinator_says_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Parallel jobs as a user runs them: what a run leaves, asked about, replayed and checked.
+//! Parallel jobs as a user runs them: the files of a run, questions about it, its replay and its check.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,14 +25,14 @@ fn command(folder: &Path, args: &[&str]) -> Output {
     Command::new(dormouse()).args(args).current_dir(folder).output().unwrap()
 }
 
-/// Standard output of a command that must do.
+/// Standard output of a command that must succeed.
 fn done(folder: &Path, args: &[&str]) -> String {
     let output = command(folder, args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The one line of error of a command that must not.
+/// The one line of error of a command that must fail with this status.
 fn refused(folder: &Path, args: &[&str], status: i32) -> String {
     let output = command(folder, args);
     let error = String::from_utf8(output.stderr).unwrap();
@@ -50,7 +50,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     fs::write(folder.join(name), text).unwrap();
 }
 
-/// A log of an SWF header and so many jobs, one a minute.
+/// The text of a log with an SWF header and `jobs` jobs, one a minute.
 fn log(header: &str, jobs: u64) -> String {
     let line = |n: u64| {
         let (at, runtime, size) = (n * 60, 30 + n * 37 % 900, 1 + n % 7);
@@ -123,7 +123,8 @@ fn a_schedule_reads_back_as_a_log_in_order() {
     );
 }
 
-/// On two tiers too: a job's own run time is in it, and not the time for which it shared processors.
+/// The schedule has the load of the log, on two tiers too: it counts a job's own run time, not the time for which it
+/// shared processors.
 #[test]
 fn a_schedule_has_the_load_that_was_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,7 +143,7 @@ fn a_schedule_has_the_load_that_was_run() {
     assert!((left / given - 1.0).abs() < 1e-3, "{left} of {given}");
 }
 
-/// A job is on a processor of a tier alone, and ends where `jobs.csv` has it.
+/// A job has its processor of a tier for itself, and ends when `jobs.csv` says.
 #[test]
 fn allocations_of_a_tier_never_overlap() {
     let folder = tempfile::tempdir().unwrap();
@@ -194,7 +195,7 @@ fn explain_tells_of_the_wait_and_its_end() {
     assert!(error.contains("no job '401'"), "{error}");
 }
 
-/// The five schedulers, each run replayed and checked; a damaged log is found out by both.
+/// Runs of the five schedulers are replayed and checked; both commands find a damaged log.
 #[test]
 fn runs_replay_and_check_and_damage_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -238,7 +239,7 @@ fn swept(folder: &Path, out: &str) -> BTreeMap<(String, String), (f64, u64)> {
     lines.map(row).collect()
 }
 
-/// The mean over the seeds is that of the runs one makes by hand.
+/// The means of a sweep over seeds are those of single runs that are made by hand.
 #[test]
 fn a_sweep_reports_what_its_runs_do() {
     let folder = tempfile::tempdir().unwrap();
@@ -284,7 +285,7 @@ fn a_sweep_reports_what_its_runs_do() {
     }
 }
 
-/// Whatever the kind, every row of a sweep over seeds is the run of that seed.
+/// For every kind of experiment, each row of a sweep over seeds is the run of that seed.
 #[test]
 fn a_sweep_over_seeds_runs_each_of_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -308,7 +309,8 @@ fn a_sweep_over_seeds_runs_each_of_them() {
     }
 }
 
-/// Nothing of another sweep is lost unless that is wanted; more seeds are no other sweep.
+/// A sweep never overwrites another one in the same folder unless told to; the same sweep with more seeds may use the
+/// folder.
 #[test]
 fn a_sweep_over_two_keys_and_the_folder_of_another() {
     let folder = tempfile::tempdir().unwrap();
@@ -346,8 +348,7 @@ fn a_sweep_over_two_keys_and_the_folder_of_another() {
     assert_eq!(swept(folder.path(), "out").len(), 22);
 }
 
-/// The log of a long run holds no steps; it is asked about by making the run again.
-/// Leaves out of a run's folder what older versions had not: the hash chain of its log, and its seal.
+/// Removes from a run's folder what older versions did not write: the hash chain of the log, and its seal.
 fn older(folder: &Path, run: &str) {
     let (log, summary) = (format!("{run}/events.jsonl"), format!("{run}/summary.json"));
     let events = fs::read_to_string(folder.join(&log)).unwrap();
@@ -406,7 +407,7 @@ fn a_log_holds_no_steps_of_very_many_jobs() {
     assert!(events.contains("more than 50000 jobs"), "{events}");
 }
 
-/// A log as one of very many jobs is.
+/// A log without steps, as a run of very many jobs leaves.
 fn without_steps(events: &str) -> String {
     let header = events.lines().next().unwrap();
     let mut header: serde_json::Map<_, _> = serde_json::from_str(header).unwrap();
@@ -414,7 +415,7 @@ fn without_steps(events: &str) -> String {
     format!("{}\n", Value::Object(header))
 }
 
-/// A log as a version made it that said nothing of what its files held.
+/// A log without the digests of its input files, as older versions wrote.
 fn without_inputs(events: &str) -> String {
     let (header, steps) = events.split_once('\n').unwrap();
     let mut header: serde_json::Map<_, _> = serde_json::from_str(header).unwrap();
@@ -523,8 +524,8 @@ fn malformed_logs_stop_the_run_or_are_counted() {
     assert!(error.contains("some.swf"), "{error}");
 }
 
-/// A log is a path in a run's header, and what it held then: once it has changed, the run is not made
-/// again over what came of it, nor asked about, nor gone on with, unless the log is put back.
+/// A run's header has the path of a log and a digest of its content. Once the log has changed, the run is not repeated
+/// over its results, explained or resumed, unless the log is put back.
 #[test]
 fn a_run_whose_log_was_changed_is_another() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The book as a reader meets it: its commands are typed, what it says that they print is compared, and no command is
-//! left that some test does not type.
+//! The book as a reader meets it: its commands are typed, their output is compared with that on the page, and a test
+//! types every command.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// All pages: the README and those of the book, in order.
+/// The paths of all pages: the README and those of the book, in order.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![repository().join("README.md")];
     let mut folders = vec![repository().join("docs")];
@@ -35,7 +35,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The needs of a page with commands, or `None`.
+/// What a page's commands need, or `None` if it has no commands.
 fn needs(page: &Path) -> Option<Vec<Need>> {
     let needs = Page::read(page).unwrap_or_else(|error| panic!("{error}")).needs();
     (!needs.is_empty()).then_some(needs)
@@ -69,8 +69,8 @@ fn commands_print_what_the_pages_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// This file types the commands that need nothing, `book_live.rs` pages that run live, and `scripts/test-python` and
-/// `scripts/test-compose` the others.
+/// Every command is typed by a test: this file types those that need nothing, `book_live.rs` pages that run live, and
+/// `scripts/test-python` and `scripts/test-compose` the others.
 #[test]
 fn every_command_is_typed_by_a_test() {
     let root = repository();

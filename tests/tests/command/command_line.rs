@@ -1,5 +1,5 @@
-//! The command's own words: its examples run, what it says next can be typed, a shell completes its lines, and
-//! a call without arguments says what to type.
+//! The command line of `dormouse`: its examples run, the next steps that it prints can be typed, a shell completes its
+//! lines, and a call without arguments prints what to type.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use dormouse::cli::{Example, examples};
 use dormouse_tests::{BAG, dormouse, is_on_path, text};
 
-/// An empty folder with the programs in `bin`, which is first on the PATH of its shells.
+/// An empty folder with the programs in its folder `bin`, which comes first on the PATH of its shells.
 struct Sandbox {
     folder: tempfile::TempDir,
 }
@@ -61,7 +61,7 @@ impl Sandbox {
         self.command("sh", &["-c", line]).output().unwrap()
     }
 
-    /// The output of a line where a person sits at a terminal.
+    /// The output of a command line at a terminal.
     fn at_a_terminal(&self, line: &str) -> String {
         let shown = self.command("script", &["-qec", line, "/dev/null"]).output().unwrap();
         assert!(shown.status.success(), "{line}: {}", text(&shown));
@@ -100,7 +100,7 @@ fn the_examples_in_the_help_run_as_they_stand() {
     );
 }
 
-/// The lines that are said after a command, each with its comment.
+/// The next steps that a command prints, each with its comment.
 fn said_next(shown: &str) -> Vec<String> {
     let next = shown.lines().skip_while(|line| *line != "  next").skip(1);
     next.take_while(|line| line.starts_with("    ")).map(|line| line.trim().to_owned()).collect()
@@ -159,7 +159,7 @@ fn what_is_said_next_runs_as_it_stands() {
     }
 }
 
-/// Serves the page of a run, which would go on until Ctrl-C.
+/// Starts the command that serves a run's page, checks it, and stops it, as it would go on until Ctrl-C.
 fn watches(sandbox: &Sandbox, line: &str) {
     let line = format!("exec {line}");
     let mut served = sandbox.command("sh", &["-c", &line]).stdout(Stdio::piped()).spawn().unwrap();
@@ -224,7 +224,7 @@ fn without_arguments_it_says_what_to_type() {
     );
 }
 
-/// Lines with the words that Tab offers at their end, all of them or some.
+/// Command lines, each with words that Tab must offer at its end.
 const LINES: [(&str, &[&str]); 11] = [
     ("dormouse repro", &["reproduce"]),
     ("dormouse run j60-sc", &["j60-sc1", "j60-sc2", "j60-sc3", "j60-sc4", "j60-sc5"]),
@@ -308,7 +308,7 @@ fn fish_completes_the_same() {
     }
 }
 
-/// Whether a program is on the PATH. In CI the test fails where one is missing, unless it is a shell.
+/// Whether a program is on PATH. In CI a missing program fails the test, unless it is a shell.
 fn there_is(program: &str) -> bool {
     let is = is_on_path(program);
     if !is {

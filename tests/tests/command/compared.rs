@@ -1,4 +1,4 @@
-//! `dormouse compare`: what it says of two schedulers is what their runs, made one by one, say.
+//! Tests of `dormouse compare`: its figures for two schedulers are those of their runs made one by one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use dormouse_tests::dormouse;
 use serde_json::Value;
 
-/// Three, by which means are divided below.
+/// Number of seeds: three, by which means are divided below.
 const SEEDS: u64 = 3;
 
 fn done(folder: &Path, words: &[&str]) {
@@ -21,7 +21,7 @@ fn file(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// Figures by the run's case and metric: the mean, and the mean difference where there is one.
+/// Figures by case and metric: the mean, and the mean difference, if there is one.
 fn compared(folder: &Path) -> BTreeMap<(String, String), (f64, Option<f64>)> {
     let table = file(folder, "whole/table.csv");
     let row = |line: &str| {
@@ -32,7 +32,7 @@ fn compared(folder: &Path) -> BTreeMap<(String, String), (f64, Option<f64>)> {
     table.lines().skip(1).map(row).collect()
 }
 
-/// A figure of each run whose second label is this, in the order of seeds, by `samples.csv`.
+/// A figure of each run with this second label, in the order of seeds, from `samples.csv`.
 fn sampled(folder: &Path, out: &str, label: &str, metric: &str) -> Vec<f64> {
     let samples = file(folder, &format!("{out}/samples.csv"));
     let mut lines = samples.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -103,7 +103,7 @@ fn a_comparison_is_of_the_runs_it_names() {
     }
 }
 
-/// A row of zeros says nothing: it is in the files, and people have a line instead.
+/// A metric that is zero in every run is in the files, and people get a line in place of its row.
 #[test]
 fn what_happened_in_no_run_is_told_in_a_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Files of data that an experiment names, damaged: prices, and the jobs, types and plans of the
-//! Burst-HADS authors. Each mistake is told with its file, line and column.
+//! Damaged data files that an experiment names: prices, and the jobs, types and plans of the Burst-HADS authors. Each
+//! mistake is reported with its file, line and column.
 
 use std::fs;
 

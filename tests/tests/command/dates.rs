@@ -1,5 +1,5 @@
-//! Times that are dates: a run of a log of dates begins with its first submission, and what is known of
-//! dates is shown beside the time of the run.
+//! Times that are dates: a run of a log with dates begins at its first submission, and dates are shown beside the
+//! times of the run.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn done(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A log of two jobs that want both processors, submitted at these seconds.
+/// A log of two jobs that each need both processors, submitted at these seconds.
 fn log(header: &str, submitted: [u64; 2]) -> String {
     let job = |(n, at): (usize, u64)| {
         format!("{} {at} 0 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n", n + 1)
@@ -30,7 +30,7 @@ fn log(header: &str, submitted: [u64; 2]) -> String {
     format!("; MaxProcs: 2\n{header}{jobs}")
 }
 
-/// A folder with a run of this log in `out`, and its summary.
+/// Runs this log into `out` of a new folder; returns the folder and the run's summary.
 fn ran(log: &str) -> (tempfile::TempDir, Value) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("log.swf"), log).unwrap();
@@ -123,7 +123,7 @@ fn a_log_of_unix_seconds_begins_with_its_first_submission() {
     assert!(done(folder, &["replay", "out"]).contains("all as recorded"));
 }
 
-/// The bins of figures are of the run, and the log's times remain, however long nothing happens.
+/// A log may have a gap of weeks: the bins of figures cover the run, and the log's times stay as they are.
 #[test]
 fn a_log_of_dates_may_have_a_gap_of_weeks() {
     let (folder, summary) =
@@ -135,8 +135,8 @@ fn a_log_of_dates_may_have_a_gap_of_weeks() {
     assert!(told.contains("555h33m20s  2023-12-08 01:46:40  submitted"), "{told}");
 }
 
-/// Logs of the archive count from their beginning, and say in their header when that was: their runs are
-/// what they were, with dates beside them.
+/// Logs of the archive count from their beginning and give its date in their header: their runs stay the same, with
+/// dates shown beside the times.
 #[test]
 fn a_log_that_says_when_it_begins_has_dates() {
     let (folder, summary) = ran(&log("; UnixStartTime: 843480031\n", [5, 15]));
@@ -151,7 +151,7 @@ fn a_log_that_says_when_it_begins_has_dates() {
     assert!(summary.get("clock").is_none(), "{summary}");
 }
 
-/// A part of a log of many years, whose header is gone: its times are no dates.
+/// The times of a part of a log of many years, without its header, are no dates and are counted from the first one.
 #[test]
 fn times_that_are_far_but_no_dates_are_counted_from_the_first() {
     let (folder, summary) = ran(&log("", [90_000_000, 90_000_010]));
@@ -169,7 +169,7 @@ fn times_that_are_far_but_no_dates_are_counted_from_the_first() {
     assert!(error.contains("--from: the run in out has no dates"), "{error}");
 }
 
-/// Where nothing is known of dates, nothing is said of them.
+/// A log without dates has none in any output of its run.
 #[test]
 fn a_log_without_dates_has_none() {
     let (folder, summary) = ran(&log("; UnixStartTime: 0\n", [1_000, 1_010]));

@@ -1,4 +1,4 @@
-//! `dormouse metadata`: a metadata endpoint without a run, asked as programs and libraries on a VM ask it.
+//! Tests of `dormouse metadata`: a metadata endpoint without a run, called as programs and libraries on a VM call it.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use serde_json::{Value, json};
 
-/// Ten times as fast: the VM hears of it after a second, and of its end after two.
+/// A scenario at speed-up ten: the VM gets its notice after a second, and ends after two.
 const SCENARIO: &str = "\
 [cloud]
 preemption-notice = \"5m\"
@@ -30,14 +30,14 @@ acts = [
 ]
 ";
 
-/// A metadata endpoint; it ends with its test.
+/// A process of the metadata endpoint, which is killed when its test ends.
 struct Endpoint {
     process: Child,
     address: String,
 }
 
 impl Endpoint {
-    /// Starts one with these words on a port that is free.
+    /// Starts an endpoint with these words on a free port.
     fn start(command: &mut Command, folder: &Path, words: &[&str]) -> Self {
         let command = command.arg("metadata").args(words).args(["--port", "0"]);
         let command = command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -49,7 +49,7 @@ impl Endpoint {
         Self { process, address }
     }
 
-    /// The status and the body of what a request with these headers is answered.
+    /// The status and the body of the answer to a request with these headers.
     fn ask(&self, request: &str, headers: &[(&str, &str)]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let headers: String =
@@ -62,7 +62,7 @@ impl Endpoint {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
-    /// A path of EC2's metadata, asked for as boto3 asks: with a token that it is given first.
+    /// The answer for a path of EC2's metadata, requested as boto3 does it: with a token that it gets first.
     fn metadata(&self, path: &str) -> (u16, String) {
         let ttl = ("x-aws-ec2-metadata-token-ttl-seconds", "21600");
         let (status, token) = self.ask("PUT /latest/api/token", &[ttl]);
@@ -71,7 +71,7 @@ impl Endpoint {
         self.ask(&format!("GET /latest/{path}"), &[token])
     }
 
-    /// What such a path says once it is there.
+    /// The content of a metadata path, once there is any.
     fn announced(&self, path: &str) -> String {
         wait_for(path, Duration::from_secs(30), || match self.metadata(path) {
             (200, body) => Ok(body),
@@ -79,7 +79,7 @@ impl Endpoint {
         })
     }
 
-    /// Ends it as a supervisor does; its exit status.
+    /// Ends the endpoint with SIGTERM, as a supervisor does; returns its exit status.
     fn end(mut self) -> Option<i32> {
         kill(Pid::from_raw(self.process.id().cast_signed()), Signal::SIGTERM).unwrap();
         self.process.wait().unwrap().code()
@@ -100,7 +100,7 @@ fn seconds_ahead(time: &str) -> i64 {
     moment.second - i64::try_from(now).unwrap()
 }
 
-/// The command as a user without any rights starts it.
+/// The command, run by a user without any rights.
 fn as_nobody(folder: &Path) -> Command {
     if !geteuid().is_root() {
         return Command::new(dormouse());
@@ -150,7 +150,7 @@ fn a_scenario_is_announced_at_its_times() {
     assert_eq!(endpoint.end(), Some(0));
 }
 
-/// The lines that amazon-ec2-metadata-mock is started with.
+/// The command lines with which amazon-ec2-metadata-mock is started work here, too.
 #[test]
 fn the_words_of_the_mock_are_known() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Sweeps, comparisons and reproductions whose runs an engine makes: what comes out is what one process makes.
+//! Sweeps, comparisons and reproductions whose runs are made by an engine: the results are those of a single process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use dormouse_tests::{UnderWay, dormouse, refused, run_in, tree, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The longest that a shard may take to begin, or to make a run.
+/// Time limit for a shard to begin, or to make a run.
 const SOON: Duration = Duration::from_secs(120);
 
 fn done(folder: &Path, words: &[&str]) -> String {
@@ -20,7 +20,7 @@ fn done(folder: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Every file of a folder of results by its path, but for those of the engine's job.
+/// The content of every file of a results folder, by its path, except for those of the engine's job.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = tree(folder).into_iter().map(|(path, _)| path).filter(|path| path.is_file());
     let named = files.map(|path| (path.strip_prefix(folder).unwrap().to_owned(), path));
@@ -34,7 +34,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// The content of a result without what that of a paper says of the process that made it: its host, its time and its memory.
+/// The content of a result without what depends on the process that made it: for a paper, its host, time and memory.
 fn without_origin(name: &Path, content: Vec<u8>) -> Vec<u8> {
     match name.to_str() {
         Some("results.json") => {
@@ -99,14 +99,14 @@ fn local_shards_leave_the_bytes_of_one_process() {
     }
 }
 
-/// The number of runs of which a folder has whole lines.
+/// The number of runs in a folder whose lines are complete.
 fn known(folder: &Path) -> usize {
     let parts = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let parts = parts.filter(|path| path.to_string_lossy().contains("samples.part-"));
     parts.map(|path| fs::read_to_string(path).unwrap_or_default().matches('\n').count()).sum()
 }
 
-/// The process of a command that makes this shard.
+/// The process that makes this shard, started by the process `command`.
 fn process_of(command: u32, shard: &str) -> Result<Pid, String> {
     let list = format!("/proc/{command}/task/{command}/children");
     let children = fs::read_to_string(list).map_err(|error| error.to_string())?;
@@ -161,7 +161,8 @@ fn a_shard_that_is_killed_costs_its_unfinished_runs_only() {
     assert_same(folder.path(), "whole", "out");
 }
 
-/// Two hosts that share a folder, without any engine: as two people would type it.
+/// Shards of two hosts in one shared folder are merged there without any engine, by commands as two people would type
+/// them.
 #[test]
 fn shards_in_one_folder_are_merged_where_they_are() {
     let folder = tempfile::tempdir().unwrap();
@@ -185,7 +186,7 @@ fn shards_in_one_folder_are_merged_where_they_are() {
     assert!(error.contains("3 of 5 runs are missing") && error.contains("again"), "{error}");
 }
 
-/// The job of each engine, letter by letter; nothing is made, and no engine has to be there.
+/// A dry run prints the job for each engine, letter by letter; nothing is run, and no engine is needed.
 #[test]
 fn a_dry_run_prints_the_job() {
     let folder = tempfile::tempdir().unwrap();
@@ -216,7 +217,7 @@ fn a_dry_run_prints_the_job() {
     }
 }
 
-/// A program in a folder of its own.
+/// Writes an executable script of this name into a folder, as a stand-in for a program.
 fn stand_in(folder: &Path, name: &str, script: &str) {
     let path = folder.join(name);
     fs::write(&path, script).unwrap();
@@ -228,7 +229,7 @@ fn with_path(folder: &Path, words: &[&str]) -> Output {
     Command::new(dormouse()).args(words).current_dir(folder).env("PATH", path).output().unwrap()
 }
 
-/// In Slurm's place: it notes its words, and runs the tasks of an array, or the one task, at once.
+/// A stand-in for Slurm's `sbatch`: it records its arguments, and runs the one task, or all of an array, at once.
 const SBATCH: &str = r#"#!/bin/sh
 echo "$@" >>bin/words
 array= output=
@@ -303,7 +304,8 @@ fn a_node_without_the_folder_says_so() {
     );
 }
 
-/// The commands of the manifest's containers are run here, with `dormouse` on the path and a folder for the volume.
+/// The commands of the containers in the Kubernetes manifest are run here, with `dormouse` on PATH and a folder for
+/// the volume.
 #[test]
 fn kubernetes_is_given_shards_by_index_and_a_merge() {
     // A name in which a shell and Kubernetes would expand variables.

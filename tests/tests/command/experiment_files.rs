@@ -19,7 +19,7 @@ job = [
 name = "easy"
 "#;
 
-/// A text of a good experiment, what stands there instead, the place of the mistake, and its words.
+/// A case: a text in a valid experiment, its replacement, the place of the mistake, and the words of the error.
 type Case = (&'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
@@ -164,7 +164,7 @@ mean = \"1h\"\n[scheduler]\n", "bad.toml:13:1: interruption.0", "it needs one la
     ("[scheduler]\n", "[live]\ncriu = true\n[scheduler]\n", "bad.toml:14:1: live.criu", "there is no key 'criu' here"),
 ];
 
-/// What is said of programs of the user's own: the good experiment with other tasks.
+/// Mistakes about the user's own programs, in the valid experiment with other tasks.
 #[rustfmt::skip]
 const OWN: &[Case] = &[
     ("count = 4", "count = 4\neach = \"*.csv\"", "bad.toml:11:1: workload.task.0.each", "'each' is of a program of yours, and this task has no command"),
@@ -220,7 +220,7 @@ const PARALLEL: &[Case] = &[
     ("[scheduler]", "[sharing]\nmeasured = \"none.json\"\n[scheduler]", "bad.toml:11:1: sharing.measured", "can't read none.json: No such file or directory"),
 ];
 
-/// What is said of an experiment, and that nothing comes of it.
+/// The error for an experiment, checked to have left nothing behind.
 fn said(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("bad.toml"), text).unwrap();
@@ -283,8 +283,8 @@ fn a_log_is_no_experiment_and_what_to_do_is_said() {
     assert!(error.contains("--set workload.log=my.swf"), "{error}");
 }
 
-/// All commands that read an experiment refuse what its file names elsewhere, itself or by a link, unless its user
-/// allows that folder; what the user names is nobody else's business.
+/// Every command that reads an experiment refuses files that its text names outside its folder, directly or by a link,
+/// unless the user allows their folder; files that the user names are not restricted.
 #[test]
 fn an_experiment_of_a_stranger_names_files_in_its_own_folder() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Files as other systems write them, from the command line: each gives what its own system says.
+//! Files as other systems write them, used from the command line: each gives the result that its own system has.
 
 use std::fs;
 use std::path::Path;
@@ -201,7 +201,7 @@ fleet = [{ type = "m5.large@us-east-1a", market = "spot" }]
     assert!((cost - usd).abs() < 1e-6, "{cost}, {usd}");
 }
 
-/// A history is written as SWF, CSV and for Batsim, and a run has the same job of each.
+/// A history is written as SWF, as CSV and for Batsim, and each file gives a run the same jobs.
 #[test]
 fn logs_of_jobs_are_converted_and_read_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `dormouse fit`: files of lifetimes, good and damaged, and what becomes of the fit in an experiment.
+//! Tests of `dormouse fit`: valid and damaged files of lifetimes, and the use of the fit in an experiment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 const HEAD: &str = "machine_type,zone,workload,end_event,lifetime_s,hr_of_day,insert_time\n";
 
-/// Forty VMs, every fourth of which was stopped, of two types; in seconds from 90 s to 40 h.
+/// A valid file of lifetimes: forty VMs of two types, every fourth of which was stopped; from 90 s to 40 h, in
+/// seconds.
 fn good() -> String {
     let row = |n: u32| {
         let end = if n.is_multiple_of(4) { "stop" } else { "preempted" };
@@ -18,7 +19,7 @@ fn good() -> String {
     HEAD.to_owned() + (1..=40).map(row).collect::<String>().as_str()
 }
 
-/// What the command prints as JSON.
+/// The JSON that the command prints.
 fn fitted(folder: &Path, args: &[&str]) -> Value {
     let output = run_in(folder, &[&["fit", "--json"], args].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -171,7 +172,7 @@ fn a_fit_becomes_a_part_of_an_experiment_that_runs() {
     assert!(!at.join("few.toml").exists());
 }
 
-/// The same VMs in other columns, units and forms have the same fit.
+/// The same VMs with other columns, units and formats give the same fit.
 #[test]
 fn columns_and_units_can_be_said() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! `dormouse inspect`: each kind of file is told by its content, whatever it is called, and what is none
-//! is one clear error.
+//! Tests of `dormouse inspect`: each kind of file is recognised by its content, whatever its name, and an unknown file
+//! gives one clear error.
 
 use std::fs;
 use std::io::Write as _;
@@ -298,7 +298,7 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
     refused(at, &["inspect", "file", "--column", "at=submit"], 2, &["leave --column out"]);
 }
 
-/// What is printed for an experiment is read by one as it stands.
+/// The lines that `inspect` prints for use in an experiment run as they are.
 #[test]
 fn the_lines_of_an_experiment_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -352,7 +352,7 @@ fn the_lines_of_an_experiment_run() {
     }
 }
 
-/// Every series of a file has a line that picks it, with the keys that the file has.
+/// For every series of a file of prices, `inspect` prints a line that selects it, with the keys that the file has.
 #[test]
 fn lines_pick_each_series_of_prices() {
     let folder = tempfile::tempdir().unwrap();
@@ -392,7 +392,7 @@ fn lines_pick_each_series_of_prices() {
     assert_eq!(json["experiment"], format!("[cloud.prices]\n{line}\n"));
 }
 
-/// What separates the fields of a log is told by its jobs, and no comment above them.
+/// The separator of a log's fields is that of its jobs, not of the comments above them.
 #[test]
 fn the_separator_is_that_of_the_jobs() {
     let folder = tempfile::tempdir().unwrap();
@@ -411,7 +411,7 @@ fn the_separator_is_that_of_the_jobs() {
     }
 }
 
-/// A broken file that can be of one kind only is read as that, so that the place is named.
+/// A broken file that can only be of one kind is read as that kind, so that the place of the mistake is named.
 #[test]
 fn a_broken_file_has_its_place_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -439,7 +439,7 @@ fn a_broken_file_has_its_place_named() {
     }
 }
 
-/// Files that `run` takes by themselves, and what is no file, are named as what they are.
+/// Files that `run` accepts directly, and paths that are not files, are named as what they are.
 #[test]
 fn what_is_used_otherwise_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -458,7 +458,7 @@ fn what_is_used_otherwise_is_named() {
     refused(at, &["inspect", "/dev/null"], 2, &["it is a device"]);
 }
 
-/// Inspection says which column is what, and what a catalogue has.
+/// `inspect` says what each column is, and what a catalogue has.
 #[test]
 fn columns_are_said_of_each_kind_that_tells_them() {
     let folder = tempfile::tempdir().unwrap();

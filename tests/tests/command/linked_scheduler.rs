@@ -1,7 +1,7 @@
 //! A scheduler in a crate of its own, outside of this workspace: `examples/linked`.
 //!
-//! Its sources are built as an example of this package, from what is built for all tests; as a crate of its own they would
-//! have all of this workspace compiled again. That it can be one is asked of its manifest.
+//! Its sources are built as an example of this package, from what is built for all tests; as a crate of its own, it
+//! would have all of this workspace compiled again. A test of its manifest shows that it can be such a crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The linked program, built where `dormouse` is and with the same features.
+/// Path of the linked program, built in the same folder as `dormouse` and with the same features.
 fn my_dormouse() -> PathBuf {
     let profile = dormouse().parent().unwrap();
     let mut build = cargo_command();
@@ -67,8 +67,8 @@ fn a_scheduler_of_another_crate_is_one_like_any_other() {
     assert_eq!(resumed.status.code(), Some(2), "it came to its end: {}", text(&resumed));
 }
 
-/// Cargo finds all that the crate needs, somewhere else and with the versions of this workspace; it needs dormouse alone,
-/// with the features that dormouse has by itself.
+/// Cargo finds everything that the crate needs when it is elsewhere, with the versions of this workspace; the crate
+/// depends on dormouse alone, with its default features.
 #[test]
 fn a_crate_outside_of_this_workspace_depends_on_dormouse_alone() {
     let folder = tempfile::tempdir().unwrap();

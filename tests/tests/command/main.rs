@@ -1,5 +1,5 @@
-//! The `dormouse` command as its user has it, without live runs: what it prints, writes and refuses, and its pages in a browser;
-//! and what holds for the tree of sources.
+//! Tests of the `dormouse` command as its users have it, without live runs: output, files, refusals and its pages in a
+//! browser; and tests of the source tree.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

@@ -1,4 +1,4 @@
-//! Nonsense in, one clear error out: the right exit status, the place named, nothing left behind.
+//! Invalid input gives one clear error: the right exit status, the place named, nothing left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use dormouse_log::{Chain, SEAL, Seal};
 use dormouse_tests::{BAG, dormouse, refused, run_in, tree};
 
-/// The good experiment with one text replaced, in a file.
+/// Writes the valid experiment with one text replaced; returns the file's path.
 fn with(folder: &Path, from: &str, to: &str) -> String {
     assert!(BAG.contains(from), "'{from}' is not in the good experiment");
     fs::write(folder.join("bad.toml"), BAG.replacen(from, to, 1)).unwrap();
@@ -535,7 +535,7 @@ fn a_full_disk() {
     assert_eq!(status.code(), Some(1));
 }
 
-/// Unmounts what a test mounted, however it ends.
+/// A guard that unmounts a path when its test ends, however that is.
 struct Mounted(std::path::PathBuf);
 
 impl Drop for Mounted {

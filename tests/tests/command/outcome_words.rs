@@ -1,16 +1,16 @@
-//! The words for how work ended and what became of it have one place: the crate of the run's account. A text of another
-//! crate that says them says them of something it does not know.
+//! Only the crate of the run's account uses the words for how work ended: a text with such a word in another crate
+//! would claim something that the crate does not know.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The words, in lower case.
+/// The words for how work ended, in lower case.
 const WORDS: [&str; 4] = ["completed", "verified", "lost", "charged"];
 
-/// The one crate that may say them.
+/// The one crate that may use these words.
 const HOME: &str = "coordinator/analysis/";
 
-/// Texts that may say them elsewhere: the file, how the text begins, and the reason.
+/// Texts elsewhere that may use these words: the file, how the text begins, and the reason.
 const ELSEWHERE: [(&str, &str, &str); 6] = [
     (
         "testbed/report/src/run_view/sections.rs",
@@ -28,7 +28,7 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
     ("worker/metadata/src/maintenance.rs", "completed", "EC2's word for a state"),
 ];
 
-/// Folders and files that are no part of what a user reads.
+/// Folders and files whose texts users do not read.
 const SKIPPED: [&str; 9] =
     ["target", "runs", "tests", "tests.rs", "testing", "testing.rs", "benches", "examples", ".git"];
 
@@ -65,7 +65,7 @@ fn one_crate_says_how_work_ended() {
     }
 }
 
-/// The test above must be able to fail.
+/// The check of words can fail: it tells texts from names.
 #[test]
 fn texts_are_told_from_names() {
     let source = r##"
@@ -84,16 +84,17 @@ fn texts_are_told_from_names() {
     assert_eq!(literals(product_part(source)).len(), 1);
 }
 
-/// A literal of text in a source file.
+/// A string literal in a source file.
 #[derive(Debug)]
 struct Literal {
     line: usize,
     text: String,
-    /// What follows it, which tells keys and patterns from text.
+    /// The source after the literal, which tells keys and patterns from text.
     after: String,
 }
 
-/// Whether a text says one of the words. Names of several parts, keys and patterns are for programs.
+/// Whether a text uses one of the words. Names of several parts, keys and patterns do not count, as they are for
+/// programs.
 fn says_one(text: &str, after: &str) -> bool {
     let has_space = text.contains(char::is_whitespace);
     let is_name = !has_space && text.contains(['_', '-']);
@@ -116,7 +117,7 @@ fn product_part(source: &str) -> &str {
     &source[..end]
 }
 
-/// The literals of text in Rust source.
+/// The string literals in Rust source.
 fn literals(source: &str) -> Vec<Literal> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(c) = source[at..].chars().next() {
@@ -146,7 +147,7 @@ const fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The place of the quote that ends a text, which begins with one.
+/// The index of the quote that ends a string literal; `rest` begins with the quote that opens it.
 fn end_of_text(rest: &str) -> usize {
     let mut escaped = false;
     for (n, c) in rest.char_indices().skip(1) {
@@ -160,7 +161,7 @@ fn end_of_text(rest: &str) -> usize {
     rest.len() - 1
 }
 
-/// The length of what begins with an `r`, and its text if that is a raw one.
+/// The length of a token that begins with `r`, and its text if it is a raw string.
 fn raw_text(rest: &str) -> (usize, Option<&str>) {
     let hashes = rest[1..].chars().take_while(|c| *c == '#').count();
     let begin = 1 + hashes + 1;
@@ -172,7 +173,7 @@ fn raw_text(rest: &str) -> (usize, Option<&str>) {
     ((begin + length + end.len()).min(rest.len()), rest.get(begin..begin + length))
 }
 
-/// The length of a character in quotes, or of the quote that begins a lifetime.
+/// The length of a character literal, or of the quote that begins a lifetime.
 fn character(rest: &str) -> usize {
     let mut letters = rest.char_indices().skip(1);
     match letters.next() {
@@ -182,7 +183,7 @@ fn character(rest: &str) -> usize {
     }
 }
 
-/// All Rust files of the workspace that are product.
+/// Collects all Rust files of the workspace that belong to the product.
 fn sources_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name());

@@ -1,5 +1,4 @@
-//! What a run leaves: its files have the columns and keys that were promised, and equal runs
-//! leave equal bytes.
+//! The files of a run: they have the promised columns and keys, and equal runs leave equal bytes.
 
 use std::fs;
 use std::path::Path;
@@ -90,7 +89,7 @@ fn keys_and_columns() {
     assert_eq!((&header["format"], &header["mode"]), (&2.into(), &"virtual".into()));
 }
 
-/// A run that was made before is written for other programs; nothing that is there is replaced.
+/// A finished run is exported in the formats of other programs; existing files are not replaced.
 #[test]
 fn a_run_is_exported() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The pages that the program makes, looked at in Chromium: wide, narrow, dark and printed.
+//! The pages that the program makes, checked in Chromium: wide, narrow, dark and printed.
 //!
 //! It needs Debian's `chromium` and `chromium-driver`, and axe-core (`scripts/get-axe`). Without a browser it
 //! is skipped and says so; with `CI=true` that is a failure. With `PAGE_LOOKS=FOLDER` the pictures are left there.
@@ -69,7 +69,7 @@ fn pages_are_readable_wide_narrow_dark_and_printed() {
     assert!(findings.is_empty(), "{}", findings.in_full());
 }
 
-/// A page with each of the faults once. What the test above looks for must be found where it is.
+/// A page with one fault of each kind: the checks of pages find each at its place.
 #[test]
 fn each_kind_of_fault_is_found() {
     let Some(browser) = Browser::start() else { return };

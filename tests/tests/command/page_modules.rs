@@ -1,4 +1,4 @@
-//! The parts of the live page that need no browser, under node.
+//! Tests, under node, of the parts of the live page that need no browser.
 
 use std::fs;
 use std::path::Path;

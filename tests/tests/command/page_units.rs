@@ -1,4 +1,4 @@
-//! Every page has one unit of time: what a reader compares is in the same unit, whatever it is.
+//! Every page has one unit of time, so that all times that a reader compares are in the same unit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use dormouse_tests::dormouse;
 /// Symbols of units of time.
 const UNITS: [&str; 5] = ["ms", "s", "min", "h", "d"];
 
-/// The page that these words leave in a folder of their own.
+/// The page that `dormouse` with these words writes into a folder of its own.
 fn page(folder: &Path, words: &str) -> String {
     let words = words.split(' ').chain(["--out", "out"]);
     let output = Command::new(dormouse()).args(words.clone()).current_dir(folder).output().unwrap();
@@ -21,7 +21,8 @@ fn page(folder: &Path, words: &str) -> String {
     page
 }
 
-/// The texts that a reader sees or points at: all text between tags but programs, styles, and commands to be copied.
+/// The texts that a reader sees, also by pointing: all text between tags except scripts, styles, and commands to be
+/// copied.
 fn shown(page: &str) -> Vec<String> {
     let (mut texts, mut rest) = (Vec::new(), page);
     while let Some((before, after)) = rest.split_once('<') {
@@ -49,7 +50,7 @@ fn is_glued(word: &str) -> bool {
         && ["s", "m", "h", "hm", "ms", "hms", "hs"].contains(&&*letters)
 }
 
-/// The units that times have in these texts, each with a text that has it.
+/// The units of the times in these texts, each with a text in which it occurs.
 fn units(texts: &[String]) -> BTreeMap<String, String> {
     let mut units = BTreeMap::new();
     for text in texts {

@@ -1,4 +1,4 @@
-//! `dormouse prices`: what it says of records, and what it refuses.
+//! Tests of `dormouse prices`: its output on records of prices, and what it refuses.
 
 use std::fs;
 use std::path::Path;
@@ -160,8 +160,7 @@ fn nonsense_is_refused() {
     assert!(!folder.path().join("x.csv").exists());
 }
 
-/// `advise bid` prefers, of two types in one answer of the provider's call, the one that is always
-/// left to the bid.
+/// Of two types in one answer of the provider's call, `advise bid` prefers the type that is never above the bid.
 #[test]
 fn the_types_of_a_history_are_compared() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +200,7 @@ fn the_types_of_a_history_are_compared() {
     refused(folder.path(), &pick, 2, &["there are 2", "records, --type"]);
 }
 
-/// Two hours below a bid of each axis, and an hour above it, for twenty days.
+/// Writes records of twenty days in which the price is two hours below a bid and one hour above it, for each series.
 fn records(folder: &Path) {
     for (series, low, high) in [
         ("eu-west-1.linux.m1.xlarge", "0.304", "0.34"),
@@ -260,7 +259,7 @@ fn the_schemes_are_compared_over_records_that_are_given() {
     refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);
 }
 
-/// The folder may have records of any form; what is no record is named, and left out.
+/// The folder may have records of any format; files that are not records are named and skipped.
 #[test]
 fn records_of_a_folder_are_of_any_form() {
     let folder = tempfile::tempdir().unwrap();
@@ -306,7 +305,7 @@ fn records_of_a_folder_are_of_any_form() {
     refused(folder.path(), &none, 2, &["it has no files of spot prices"]);
 }
 
-/// Columns are told by their headings, or are said, in experiments too.
+/// Columns of prices are found by their headings, or can be named, in experiments too.
 #[test]
 fn columns_of_prices_can_be_said() {
     let folder = tempfile::tempdir().unwrap();
@@ -346,7 +345,7 @@ fleet = [{ type = "c3.large", market = "spot", count = 1 }]
     assert!((cost - 0.034 / 6.0).abs() < 1e-6, "ten minutes at 3.4 cents an hour: {cost}");
 }
 
-/// The folder says which types there are: one or many.
+/// The types are those in the folder, one or many; each is swept over all bids.
 #[test]
 fn every_type_of_a_folder_is_swept_over_all_bids() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What is a user's own stays so: others can't read a run's log, hold its lock, or point the files of a folder
-//! elsewhere. This needs root, to be another user.
+//! A user's files stay private: others can't read a run's log, hold its lock, or redirect the files of a folder. The
+//! tests need root, to act as another user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
@@ -11,7 +11,7 @@ use dormouse_tests::{dormouse, text};
 
 const NOBODY: u32 = 65_534;
 
-/// Whether this test can be another user; where it can't, it is skipped, which fails in CI.
+/// Whether this test is root and so can act as another user; if not, it is skipped, which fails in CI.
 fn is_root() -> bool {
     let is_root = nix::unistd::geteuid().is_root();
     assert!(is_root || std::env::var("CI").as_deref() != Ok("true"), "in CI nothing is skipped");

@@ -1,5 +1,5 @@
-//! A scheduler that is a program of its own, in virtual time: what it is given, that its run is a run
-//! like any other, and that nothing but its log is needed afterwards.
+//! A scheduler that is a program of its own, in virtual time: its input is right, its run is like any other, and later
+//! only the log is needed.
 //!
 //! The programs are those of `examples/schedulers` and of `fixtures`; they need Python 3.
 
@@ -29,7 +29,7 @@ fn fixture(name: &str) -> String {
     root().join("tests/fixtures").join(name).to_str().unwrap().to_owned()
 }
 
-/// EASY of the examples uses the Python package, of which it is said where it is.
+/// The environment's path of the Python package, which the example scheduler EASY uses.
 fn with_package() -> String {
     let package = root().join("testbed/python/src");
     format!("scheduler.env={{PYTHONPATH={:?}, PYTHONDONTWRITEBYTECODE=\"1\"}}", package)
@@ -171,8 +171,8 @@ fn a_run_that_was_killed_goes_on_to_the_same_end() {
     assert_eq!(again.status.code(), Some(2), "{}", text(&again));
 }
 
-/// The attack: edit the log of a run that was killed, and have `resume` seal it. Nothing of it is lost; and who wants it all the
-/// same has that found for ever.
+/// The attack: the log of a killed run is edited, in the hope that `resume` seals it. Nothing is lost; a user who
+/// resumes in spite of that has the edit reported for ever.
 fn an_edited_log_is_not_gone_on_with(folder: &Path, killed: &Path) {
     let edited = folder.join("edited");
     fs::create_dir(&edited).unwrap();

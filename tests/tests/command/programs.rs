@@ -1,11 +1,11 @@
-//! Programs of integration tests are few: each is linked with all that it uses, and takes its time and place on the disk.
+//! There are few integration test programs, as each is linked with all that it uses, which takes time and disk space.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// All that there are, with their packages. A new file of tests is a module of one of them.
+/// All test programs, with their packages. A new file of tests must be a module of one of them.
 const PROGRAMS: [(&str, &str); 10] = [
     ("dormouse", "otlp"),
     ("dormouse", "task_program"),
@@ -35,7 +35,7 @@ fn tests_are_in_few_programs() {
     assert_eq!(programs, wanted, "a file of tests is a module of one of the programs");
 }
 
-/// A program whose sources have no test is built as one for nothing.
+/// A program whose sources have no tests must not be built as a test.
 #[test]
 fn what_has_no_tests_is_not_built_as_a_test() {
     let mut built = Vec::new();

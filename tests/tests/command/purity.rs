@@ -1,12 +1,12 @@
-//! The arrows of the house, kept by the build: pure crates depend on nothing that
-//! does I/O, and nobody depends on what stands above them (DESIGN: the house).
+//! Rules of dependencies between crates: pure crates depend on nothing that does I/O, and no crate depends on those
+//! above it (DESIGN: the house).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The pure crates and the crates of this workspace each may use.
+/// The pure crates, each with the crates of this workspace that it may use.
 const PURE: &[(&str, &[&str])] = &[
     ("dormouse-estimate", &["dormouse-units"]),
     ("dormouse-input", &[]),

@@ -1,11 +1,11 @@
-//! Runs whose prices and lifetimes are those of records: where in a record they begin, what is odd about it, and bids.
+//! Runs with recorded prices and lifetimes: where in a record they begin, what is odd about the record, and bids.
 
 use std::fs;
 
 use dormouse_tests::{refused, run_in};
 use serde_json::Value;
 
-/// Ten hours of a price of its own each.
+/// A record of ten hours, each with a price of its own.
 const HOURS: &str = r#"
 name = "anywhere"
 [cloud]
@@ -70,7 +70,7 @@ fn a_run_begins_anywhere_in_a_record_and_a_vm_without_a_bid_has_the_providers() 
     refused(folder.path(), &["run", "d.toml"], 2, &["d.toml:", "keep either start or drawn-start"]);
 }
 
-/// Two types with dated records, one of which is not in order and ends five minutes after the run begins.
+/// Two types with dated records; one record is not in order and ends five minutes after the run begins.
 const DATED: &str = r#"
 name = "dated"
 [cloud]

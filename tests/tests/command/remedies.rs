@@ -1,4 +1,4 @@
-//! What the command line says where something is amiss: whose fault it is, and what to do.
+//! Errors on the command line say whose fault it is, and what to do.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -104,8 +104,8 @@ fn a_paper_of_which_nothing_can_be_judged_is_no_success() {
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
 }
 
-/// Lines that a stranger types. What each is answered with, and whether that says what to type in its place, is for a
-/// reader to judge: `tests/tests/command/snapshots/remedies.txt`, which `SNAPSHOTS=overwrite` writes anew.
+/// Command lines as a newcomer types them. The answers are for a reader to judge, also whether they say what to type
+/// instead: they are in `tests/tests/command/snapshots/remedies.txt`, which `SNAPSHOTS=overwrite` writes again.
 const LINES: &[&str] = &[
     // Names of experiments.
     "run j06",
@@ -194,7 +194,7 @@ fn wrong_lines_are_answered_with_right_ones() {
     snapbox::assert_data_eq!(answers, snapbox::file!["snapshots/remedies.txt"].raw());
 }
 
-/// Clap's own tip for `-o` is wrong here: behind `--` is a program of the user's own.
+/// No remedy misleads: Clap's own tip for `-o` would be wrong, since after `--` comes a program of the user's own.
 #[test]
 fn no_remedy_misleads() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a reproduction says of a cell, the cell's command says too when it is typed by hand.
+//! The command that a reproduction prints for a cell gives the same figures when it is typed by hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ fn shell(folder: &Path, line: &str) {
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The commands of a report by the names of their cells.
+/// The commands in a report, by the names of their cells.
 fn commands(report: &str) -> BTreeMap<String, String> {
     let rows = report.split("<tr>").filter_map(|row| {
         let (name, rest) = row.strip_prefix("<td>")?.split_once("</td><td>")?;
@@ -25,8 +25,8 @@ fn commands(report: &str) -> BTreeMap<String, String> {
     rows.collect()
 }
 
-/// Bags and parallel jobs, each with all settings that their cells have: the figures of a reproduction
-/// are those that the printed command of a cell makes, to the last digit.
+/// The figures of a reproduction, for bags and parallel jobs with all settings of their cells, are those of the cell's
+/// printed command, to the last digit.
 #[test]
 fn a_cells_command_typed_by_hand_gives_the_cell() {
     let folder = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn a_cells_command_typed_by_hand_gives_the_cell() {
     }
 }
 
-/// What a run says of itself is taken apart by a shell as it was typed.
+/// A shell splits the command that a run prints of itself into the words that were typed.
 #[test]
 fn a_runs_command_survives_spaces_and_quotes() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! Requests for VMs through the command line: a model's are written and read in again to the same run,
-//! and nonsense in a section or a file is one clear error with its place and what would be right.
+//! Requests for VMs through the command line: requests of a model are written and read again for the same run, and an
+//! invalid section or file gives one clear error with its place and what would be right.
 
 use std::fs;
 
 use dormouse_tests::{refused, run_in};
 
-/// Requests that a model draws, on hosts of 3 vCPUs.
+/// An experiment with requests drawn from a model, on hosts of 3 vCPUs.
 const MODEL: &str = r#"name = "good"
 [cloud]
 catalogue = "ec2-2020"

@@ -1,5 +1,5 @@
-//! VMs that customers request of a provider, by way of the command line: what a run says and leaves, and
-//! what can be asked of it afterwards.
+//! VMs that customers request from a provider, through the command line: a run's output and files, and what can be
+//! asked about it later.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::Command;
 use dormouse_tests::dormouse;
 use serde_json::Value;
 
-/// Two hosts full of spot VMs, and three on-demand VMs that want a whole one each.
+/// An experiment with two hosts full of spot VMs, and three on-demand VMs that each need a whole host.
 const FULL: &str = r#"name = "full"
 [cloud]
 boot = "60s"
@@ -114,7 +114,7 @@ fn a_run_can_be_asked_about() {
     assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"));
 }
 
-/// Who places VMs is named as any scheduler is, also where the file has a rule by its name.
+/// The scheduler that places requested VMs is named like any other, even if the file has a rule of that name.
 #[test]
 fn the_scheduler_of_requests_is_who_places_them() {
     for text in [FULL.to_owned(), FULL.replace(r#"{ scheduler = "opie" }"#, "\"spread\"")] {
@@ -166,7 +166,7 @@ fn the_scheduler_of_requests_is_who_places_them() {
     assert!(error.contains("--scheduler"), "{error}");
 }
 
-/// A log with more requests than are kept is made again.
+/// A run with more requests than its log keeps is repeated from its header.
 #[test]
 fn a_run_whose_log_was_too_long_is_made_again() {
     let many = FULL.replace(

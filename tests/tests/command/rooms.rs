@@ -1,6 +1,5 @@
-//! The rooms inside a crate, which Cargo knows nothing of: the folders of its `src`, and the files
-//! beside them. Where a folder uses another, that one uses it neither itself nor by way of others; of
-//! files inside a folder see `circles.rs`.
+//! Rooms inside a crate: the folders of its `src`, and the files beside them. If a folder uses another, the other must
+//! not use it, directly or through others; `circles.rs` checks files inside a folder.
 
 mod circles;
 mod tree;
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tree::{crates_below, files_below, is_of_tests};
 
-/// Room to the rooms it uses, each with a file that does.
+/// For each room, the rooms that it uses, each with a file that does so.
 type Uses = BTreeMap<String, BTreeMap<String, PathBuf>>;
 
 #[test]
@@ -24,7 +23,7 @@ fn no_two_rooms_of_a_crate_use_each_other() {
     assert!(circles.is_empty(), "rooms use each other:\n{}", circles.join("\n"));
 }
 
-/// The test above must be able to fail.
+/// The check of rooms can fail: it finds a circle, however its paths are written.
 #[test]
 fn a_circle_is_found_whatever_way_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
@@ -47,12 +46,12 @@ fn a_circle_is_found_whatever_way_it_is_written() {
     assert!(found[0].contains("a -> b -> d -> a"), "{found:?}");
 }
 
-/// Files that say or hear how many emulated microseconds pass in a second; nobody else reckons with that.
+/// Files that may contain the number of emulated microseconds per second; no other file may calculate with that.
 // `v1.rs` is generated from the messages.
 const SAY_SPEED: [&str; 6] =
     ["speedup.rs", "greeting.rs", "restore.rs", "conductor.rs", "life.rs", "v1.rs"];
 
-/// Times are converted by `Speedup` alone, so that both ends of a session round them the same way.
+/// Times are converted by `Speedup` alone, so that both ends of a session round them in the same way.
 #[test]
 fn only_speedup_converts_times() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -77,7 +76,7 @@ fn only_speedup_converts_times() {
     assert_eq!(told.len(), SAY_SPEED.len(), "{told:?}");
 }
 
-/// What each room of a crate uses, tests left out.
+/// The rooms that each room of a crate uses, without its tests.
 fn uses(src: &Path) -> Uses {
     let mut files = Vec::new();
     files_below(src, &mut files);
@@ -102,7 +101,7 @@ fn uses(src: &Path) -> Uses {
     uses
 }
 
-/// What stands directly behind `crate::` in a file, tests and comments left out.
+/// The first names after `crate::` in a file, without tests and comments.
 fn named(text: &str) -> BTreeSet<String> {
     let code: String = text
         .lines()
@@ -131,7 +130,7 @@ fn identifier(text: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The first word of each item in `{…}`, whose brace has been taken off.
+/// The first name of each item in the list `{…}`, which is given without its opening brace.
 fn first_of_each(list: &str) -> Vec<String> {
     let (mut depth, mut item, mut items) = (0, String::new(), Vec::new());
     for c in list.chars() {
@@ -148,7 +147,7 @@ fn first_of_each(list: &str) -> Vec<String> {
     items.iter().filter_map(|item| identifier(item.trim())).collect()
 }
 
-/// One sentence for each folder that comes back to itself, by its shortest way.
+/// A sentence for each folder that uses itself through others, by the shortest way.
 fn circles(uses: &Uses, src: &Path) -> Vec<String> {
     let mut told = BTreeSet::new();
     let mut found = Vec::new();

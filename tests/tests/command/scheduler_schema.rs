@@ -1,4 +1,4 @@
-//! The lines that runs exchange with schedulers, against the schema that `dormouse` prints of them.
+//! The lines that runs exchange with schedulers, checked against the schema that `dormouse` prints.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use dormouse_tests::{LineSchema, dormouse_says, events, run_in, text};
 use serde_json::{Value, json};
 
-/// The words under `tag` of all these notices or decisions, each of which conforms.
+/// The values of the field `tag` of these notices or decisions, each of which is checked to conform.
 fn conforming(schema: &LineSchema, kind: &str, tag: &str, all: &Value) -> Vec<String> {
     let all = all.as_array().into_iter().flatten();
     all.map(|it| {
@@ -17,7 +17,7 @@ fn conforming(schema: &LineSchema, kind: &str, tag: &str, all: &Value) -> Vec<St
     .collect()
 }
 
-/// Notices and decisions of a log are those that a program reads and writes, word for word.
+/// The notices and decisions in a log are, word for word, those that a program reads and writes.
 #[test]
 fn what_runs_hear_and_decide_conforms() {
     let (schema, folder) = (LineSchema::printed(), tempfile::tempdir().unwrap());
@@ -51,10 +51,10 @@ fn what_runs_hear_and_decide_conforms() {
     }
 }
 
-/// The first answer of the program below: a launch of a type that there may be, and two mistakes.
+/// The first answer of the program below: a valid launch, and two mistakes.
 const ANSWER: &str = r#"{"decisions":[{"decision":"launch","vm":0,"kind":"c3.large","market":"spot"},{"decision":"launch","vm":1,"kind":"none","market":"spot"},{"decision":"start","task":0,"vm":7}]}"#;
 
-/// A program that keeps the lines that it reads in a file of its working directory.
+/// A program that writes the lines that it reads to a file of its working directory.
 const LISTENER: &str = r#"#!/bin/sh
 keep() { read -r line && printf '%s\n' "$line" >>heard.jsonl; }
 keep && echo '{"hello":{"protocol":1}}'
@@ -89,7 +89,7 @@ fn what_a_program_reads_conforms() {
     }
 }
 
-/// The tests above must be able to fail.
+/// The checks of the schema can fail: a wrong line does not conform.
 #[test]
 fn what_is_wrong_does_not_conform() {
     let schema = LineSchema::printed();

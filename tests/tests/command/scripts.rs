@@ -1,4 +1,4 @@
-//! Scripts that users begin with: an option without its value ends them, and another apt at work does not.
+//! Scripts with which users begin: they end at an option without its value, and wait for another apt that is running.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
 
-/// Runs a command in the repository for as long as a script needs that has nothing to do.
+/// Runs a command in the repository, for the time that a script takes if it has nothing to do.
 fn briefly(command: &[&str], path: Option<&Path>) -> Output {
     let mut run = Command::new("timeout");
     run.args(["--kill-after=5", "30"]).args(command).current_dir(repository());
@@ -42,7 +42,7 @@ fn an_option_without_its_value_ends_a_script() {
     }
 }
 
-/// The first two calls find the lock taken.
+/// A script waits for another apt: here its first two calls find the lock taken.
 #[test]
 fn another_apt_at_work_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,14 +76,15 @@ fn another_apt_at_work_is_waited_for() {
     assert!(!ended.status.success() && text.contains("no network"), "{text}");
 }
 
-/// A text that has changed is seen in the difference, and read before it is committed.
+/// The texts of errors are those in their snapshot, so that a change is seen in the difference and read before it is
+/// committed.
 #[test]
 fn the_texts_of_errors_are_those_of_their_snapshot() {
     let ended = briefly(&["scripts/list-messages", "--check"], None);
     assert!(ended.status.success(), "{}", said(&ended));
 }
 
-/// The third column of the glossary names the type that holds what the word means.
+/// The types in the third column of the glossary exist.
 #[test]
 fn the_types_of_the_glossary_exist() {
     let page = fs::read_to_string(repository().join("docs/reference/glossary.md")).unwrap();

@@ -1,4 +1,5 @@
-//! Texts of others, shown: on a terminal, in HTML, in SVG and in the log, none does more than to be read.
+//! Texts from others that are shown on a terminal, in HTML, in SVG and in the log: each is only displayed, and none
+//! has an effect.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +7,8 @@ use std::process::{Command, Output};
 
 use dormouse_tests::dormouse;
 
-/// Clears a screen, sets a title, hides what follows, turns the direction of reading, and is no character of
-/// XML.
+/// Text that clears a screen, sets a title, hides what follows and reverses the direction of reading, with characters
+/// that XML does not allow.
 const BAD: &str = "\u{1b}[2J\u{1b}]0;t\u{7}\u{1b}[8m\u{9b}K\u{202e}\u{0}\u{fffe}";
 
 fn acts(text: &str) -> Option<char> {
@@ -18,7 +19,7 @@ fn run(args: &[&str]) -> Output {
     Command::new(dormouse()).args(args).output().unwrap()
 }
 
-/// What a command says on both of its outputs has nothing that acts.
+/// Checks that a command's output has no character that acts on a terminal.
 fn says_nothing_bad(args: &[&str]) -> String {
     let output = run(args);
     let text = [&output.stdout[..], &output.stderr[..]].concat();
@@ -27,7 +28,7 @@ fn says_nothing_bad(args: &[&str]) -> String {
     text
 }
 
-/// A run, and the same with what a worker says in its log as bad as can be.
+/// Makes a run whose log has harmful text in place of what a worker reported.
 fn a_run(folder: &Path) -> String {
     let out = folder.join("out");
     let out_text = out.to_str().unwrap().to_owned();
@@ -42,7 +43,7 @@ fn a_run(folder: &Path) -> String {
     out_text
 }
 
-/// As JSON has it within a string.
+/// The text as it is inside a JSON string.
 fn escaped(text: &str) -> String {
     serde_json::to_string(text).unwrap().trim_matches('"').to_owned()
 }

@@ -1,5 +1,5 @@
-//! Traces of others as the requests of an experiment: what is left out and changed is said on the
-//! terminal, in summary.json and on the page, and the run holds what the trace says.
+//! Traces of others as the requests of an experiment: the terminal, summary.json and the page say what was left out or
+//! changed, and the run has the requests of the trace.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,8 @@ on-demand = 0.4
 kind = "requests"
 "#;
 
-/// A VM there before, one with the trace's end, one of no length, one too large, and one more.
+/// A trace with a VM that was there before, one that ends with the trace, one of no length, one that is too large, and
+/// one more.
 const AZURE: &str = "\
 a,s,d,0,3600,1,1,1,Unknown,2,4
 b,s,d,600,7200,1,1,1,Unknown,4,8

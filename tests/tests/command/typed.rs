@@ -1,5 +1,5 @@
-//! Commands that stand in the README, in tables and in prose: each is typed as it stands, in a folder with the files that
-//! it names. Blocks of pages are played by `book.rs` and `book_live.rs`.
+//! Commands in the README, in tables and in prose: each is typed as it is written, in a folder with the files that it
+//! names. Blocks of pages are played by `book.rs` and `book_live.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,11 +9,11 @@ use std::process::{Command, Output};
 
 use dormouse_tests::{dormouse, run_in};
 
-/// A command goes on for so many seconds: one that is wrong is refused at once, and a paper takes hours.
+/// Seconds after which a command is stopped: a wrong command is refused at once, and a paper would take hours.
 const BRIEFLY: &str = "3";
 
-/// Commands that ask something of a live run that goes on, or begin one: `command_line.rs` plays the examples of their
-/// help, `book_live.rs` the pages about them.
+/// Commands that begin a live run or ask about one: `command_line.rs` plays the examples in their help, `book_live.rs`
+/// the pages about them.
 const LIVE: [&str; 15] = [
     "calibrate",
     "cancel",
@@ -32,7 +32,7 @@ const LIVE: [&str; 15] = [
     "worker",
 ];
 
-/// Words that stand for something of the reader's, which no folder can have.
+/// Words that stand for something that only the reader has.
 const NOT_THERE: [&str; 13] = [
     "…",
     "COMMAND",
@@ -97,7 +97,7 @@ fn commands(page: &str) -> Vec<String> {
     all.filter(is_ours).map(|text| text.trim_start_matches("sudo ").to_owned()).collect()
 }
 
-/// Whether these are the names of a command alone: `dormouse fit`, `dormouse advise checkpoints`.
+/// Whether these words only mention a command, as in `dormouse fit` or `dormouse advise checkpoints`.
 fn is_mention(words: &[&str]) -> bool {
     let is_name = |word: &&str| {
         word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-')
@@ -111,7 +111,7 @@ fn is_live(words: &[&str]) -> bool {
     is_part || words.contains(&"--live") || words.get(1).is_some_and(|verb| LIVE.contains(verb))
 }
 
-/// A folder with what the commands name.
+/// A folder with the files that the commands name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -155,7 +155,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// The file that stands for FILE in a command.
+/// The file that replaces FILE in a command.
 fn file_for(words: &[&str]) -> &'static str {
     match words.get(1..3).unwrap_or_default() {
         ["workload", ..] => "jobs.swf",
@@ -165,7 +165,7 @@ fn file_for(words: &[&str]) -> &'static str {
     }
 }
 
-/// Types a command in a folder of its own, for some seconds at most.
+/// Types a command in a folder of its own, and stops it after some seconds.
 fn typed(command: &str, at: &Path) -> Output {
     let words = shlex::split(command).unwrap_or_default();
     let file = file_for(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -187,7 +187,8 @@ fn typed(command: &str, at: &Path) -> Output {
     run.env("DORMOUSE_HINTS", "0").output().unwrap()
 }
 
-/// A line of the reader's words that is typed nowhere says nothing wrong only if somebody has looked: their number is bounded.
+/// Every command in prose and tables is typed, except for a limited number that need something of the reader's, which
+/// people have checked.
 #[test]
 fn every_command_in_prose_and_tables_is_taken() {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -231,7 +232,7 @@ fn every_command_in_prose_and_tables_is_taken() {
     assert!(outlines.len() * 5 < all.len(), "{outlines:#?}");
 }
 
-/// The lines that a reader of the README types first, to their ends; the live one is in `book_live.rs`.
+/// The lines that a reader of the README types first run to their ends; the live one is in `book_live.rs`.
 #[test]
 fn the_readme_s_lines_work() {
     let readme = fs::read_to_string(repository().join("README.md")).unwrap();
@@ -257,7 +258,7 @@ fn the_readme_s_lines_work() {
     assert!(typed(&virtually, folder.path()).status.success(), "{virtually}");
 }
 
-/// A row of a sample whose every figure is left out shows nothing.
+/// A sample output has at least one figure in each row.
 #[test]
 fn a_sample_has_an_answer() {
     let mut empty = Vec::new();
@@ -279,7 +280,7 @@ fn a_sample_has_an_answer() {
     assert!(empty.is_empty(), "{}", empty.join("\n"));
 }
 
-/// What is said of how long the first runs take is what they take, by the clock that they have.
+/// The times that the documentation states for the first runs are those that they take.
 #[test]
 fn times_that_are_said_of_the_first_runs_are_theirs() {
     let folder = tempfile::tempdir().unwrap();
@@ -304,7 +305,7 @@ fn times_that_are_said_of_the_first_runs_are_theirs() {
     }
 }
 
-/// A page is whole where it lies: on the web as in a clone, without the program that makes the book.
+/// A page is complete as a file: on the web as in a clone, it needs no program that makes the book.
 #[test]
 fn no_page_is_an_instruction_to_the_book_s_program() {
     for page in pages() {

@@ -1,5 +1,5 @@
-//! Schedulers that are programs, each wrong in one way (`tests/fixtures/schedulers`): the run ends with
-//! one sentence that says how, and goes on once the program is right.
+//! Schedulers that are programs, each with one fault (`tests/fixtures/schedulers`): the run ends with one sentence
+//! about the fault, and can be resumed once the program is repaired.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dormouse_tests::{refused, run_in, summary, text};
 
-/// Programs that do not come to be asked, with words of what is said.
+/// Programs that fail before the first request, each with words of the error.
 const AT_ONCE: [(&str, &str); 10] = [
     ("names-no-interpreter", "its first line has to name its interpreter"),
     ("no-such-interpreter", "see that the interpreter in its first line is there"),
@@ -21,7 +21,7 @@ const AT_ONCE: [(&str, &str); 10] = [
     ("speaks-unasked", "wrote `{\"decisions\":[]}` after line 1 without having been asked"),
 ];
 
-/// Programs that fail half-way, and are right when their run is resumed.
+/// Programs that fail in the middle of a run, and work when it is resumed.
 const HALF_WAY: [(&str, &str); 23] = [
     ("exits-0-half-way", "ended with status 0 before its answer at 6m36s (line 11)"),
     ("dies-with-traceback", "its last words: `KeyError: 'no VM for task 7'` (all of it is in "),
@@ -48,13 +48,13 @@ const HALF_WAY: [(&str, &str); 23] = [
     ("rejects-for-ever", "was refused more than 10000 decisions at 6m36s, and answered"),
 ];
 
-/// Programs with whose decisions a run goes nowhere.
+/// Programs whose decisions leave the run stuck.
 const NOWHERE: [(&str, &str); 2] = [
     ("decides-nothing", "the scheduler has no task on any VM and asked for no wake-up"),
     ("only-wakes", "60 tasks are left at the time limit"),
 ];
 
-/// Programs whose fault is refused or harmless, and how many decisions are rejected.
+/// Programs whose fault is refused or harmless, and how many of their decisions are rejected.
 const HARMLESS: [(&str, u64); 8] = [
     ("launches-an-unknown-type", 0),
     ("uses-a-vm-twice", 0),
@@ -66,15 +66,15 @@ const HARMLESS: [(&str, u64); 8] = [
     ("stays-after-the-end", 0),
 ];
 
-/// One is a case of its own below.
+/// The program that has a test of its own below.
 const CHANGES_ITS_MIND: &str = "changes-its-mind";
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/schedulers")
 }
 
-/// Arguments of a run of j60 under a program. How long a busy host may keep one that answers waiting
-/// is no matter here; one that never answers is given a second.
+/// Arguments of a run of j60 under this program. The time limit of an answer does not matter for programs that answer;
+/// one that never answers is given a second.
 fn under(name: &str, limit: &str) -> Vec<String> {
     let program = fixtures().join(name).with_extension("py");
     let limit = format!("scheduler.limit={limit}");
@@ -93,7 +93,7 @@ fn limit(said: &str) -> &'static str {
     if waits.iter().any(|words| said.contains(words)) { "1s" } else { "1m" }
 }
 
-/// The log of the run in `out`, less its header, which names the program.
+/// The log of the run in `out` without its header, which names the program.
 fn steps(out: &Path) -> String {
     let log = fs::read_to_string(out.join("events.jsonl")).unwrap();
     log.split_once('\n').unwrap().1.to_owned()

@@ -1,5 +1,5 @@
-//! Answers of schedulers that can't be asked again: a run of any tenants is made again from its log,
-//! whichever of them these are.
+//! Schedulers that can't be asked again: a run is repeated from the answers in its log, whichever of its tenants have
+//! such schedulers.
 
 use dormouse_engine::Run;
 use dormouse_experiment::{Experiment, Policies};
@@ -11,7 +11,7 @@ use dormouse_units::Time;
 
 use super::runs::with;
 
-/// A policy that is treated as a program is.
+/// A policy that a run treats like a program.
 #[derive(Debug)]
 struct Outside(Box<dyn Policy>);
 
@@ -33,7 +33,7 @@ impl Policy for Outside {
     }
 }
 
-/// The experiment's policies, those whose work is `outside` changed by `into`.
+/// The experiment's policies; those for the work in `outside` are wrapped by `into`.
 fn policies(
     experiment: &Experiment,
     outside: &[TenantWork],
@@ -116,7 +116,7 @@ fn a_run_is_made_again_from_its_answers_whoever_is_outside() {
     }
 }
 
-/// A policy that hears again what was decided, and must not be asked that itself.
+/// A policy that is told its former decisions again, and must not be asked for them.
 #[derive(Debug)]
 struct Remembers {
     own: Box<dyn Policy>,

@@ -11,7 +11,7 @@ use super::runs::{played, with};
 
 const NAME: &str = "shared-background";
 
-/// What the bag's tenant sees, which is what is checked.
+/// The steps without what the bag's tenant does not see.
 fn of_bag(steps: &[Step]) -> Vec<Step> {
     let tenants = Tenants::from([TenantWork::Bag, TenantWork::Jobs]);
     let bag = tenants.with_bag().unwrap();

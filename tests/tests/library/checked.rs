@@ -1,5 +1,4 @@
-//! The check of runs of parallel jobs: nothing is said of those that keep the rules, and what is damaged
-//! is found.
+//! The check of runs of parallel jobs: it is silent about those that keep the rules, and finds damage.
 
 use dormouse_analysis::RunMode;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
@@ -34,7 +33,7 @@ fn every_scheduler_keeps_the_rules_and_decides_the_same_again() {
     }
 }
 
-/// Changes the first effect that is a job sent to the machine for the second time.
+/// Changes the first effect by which a job is sent to the machine for a second time.
 fn sent_again(steps: &mut [Step], change: impl FnOnce(&mut Vec<Effect>, usize)) {
     let again =
         |effect: &Effect| matches!(effect, Effect::TaskSent { attempt, .. } if attempt.get() == 2);
@@ -98,7 +97,7 @@ fn what_must_not_be_is_found() {
     }
 }
 
-/// Jobs are left of a run that its user ended: that is no fault of it.
+/// Jobs may be unfinished in a run that its user ended.
 #[test]
 fn jobs_of_a_run_that_was_ended_need_not_end() {
     let mut log = log("measy");

@@ -1,4 +1,5 @@
-//! The corpora of the fuzz targets, through the same functions: what once was looked at by a fuzzer stays right.
+//! The corpora of the fuzz targets, replayed through the same functions, so that inputs that once were a problem stay
+//! fixed.
 
 // A crate of its own for the fuzzer, whose items are public there.
 #[path = "../../fuzz/src/lib.rs"]
@@ -12,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use targets::TARGETS;
 
-/// Most bytes of all inputs of a target: a clone carries them.
+/// The most bytes of all inputs of a target, since every clone contains them.
 const MAX_INPUT_BYTES: usize = 48 << 10;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz")
 }
 
-/// The names in a folder of the fuzz crate, without what follows a dot.
+/// The names of files in a folder of the fuzz crate, each up to its first dot.
 fn names(folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(fuzz().join(folder)).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").path());

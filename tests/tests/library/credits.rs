@@ -12,10 +12,10 @@ fn is_of_credits(step: &Step) -> bool {
     matches!(step.event, Event::Machine { report: Report::Credits { .. }, .. })
 }
 
-/// The launch and the end of a VM, and its curve.
+/// The times of launch and end of a VM, and its curve of credits.
 type Life = (Time, Time, Vec<(Time, Credits)>);
 
-/// The curve of each burstable VM.
+/// The curve of credits of each burstable VM.
 fn curves(record: &RunRecord, steps_of: &str) -> Vec<Life> {
     let setup = with(NAME, &[]).unwrap().setup;
     let curve = |vm: &dormouse_analysis::VmHistory| {
@@ -46,7 +46,7 @@ fn a_curve_goes_from_the_launch_to_the_end_of_its_vm() {
     }
 }
 
-/// While a VM boots it earns 36 credits an hour, as its type says.
+/// Reported credits lie on the line from the launch: while a VM boots, it earns 36 credits an hour, as its type says.
 #[test]
 fn what_is_reported_lies_on_the_line_from_the_launch() {
     let experiment = with(NAME, &[]).unwrap();

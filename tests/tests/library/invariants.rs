@@ -95,7 +95,7 @@ fn equal_runs_are_equal_and_seeds_matter() {
     assert_ne!(make(3), make(4));
 }
 
-/// The checker must see what is wrong: each damage to a good log is found.
+/// The checker finds each kind of damage to a valid log.
 #[test]
 fn damage_is_found() {
     let experiment = under("j60-sc2", "burst-hads", 1, &[]);
@@ -166,7 +166,8 @@ fn damage_is_found() {
     });
 }
 
-/// As if its second bag had been submitted a second after it began.
+/// The checker finds a task that begins before it is submitted: the log's second bag is changed to have been submitted
+/// a second late.
 #[test]
 fn a_task_that_begins_before_it_is_submitted_is_found() {
     let mut experiment = under("bathtub-service-live", SERVICE, 1, &[]);
@@ -185,7 +186,8 @@ fn a_task_that_begins_before_it_is_submitted_is_found() {
     );
 }
 
-/// The first start of a task from a checkpoint that has an older one: where, and what that holds.
+/// The first start of a task from a checkpoint that has an older one: its index in the log, and the work that the
+/// older one holds.
 fn restart(log: &[Step]) -> Option<(usize, Ppm)> {
     let mut stored = std::collections::BTreeMap::<TaskId, Vec<Ppm>>::new();
     for (n, step) in log.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is counted of parallel jobs while they run.
+//! Tests of checkpoints of running parallel jobs.
 
 use dormouse_analysis::RunMode;
 use dormouse_report::output::{LogHeader, RunLog};

@@ -1,4 +1,4 @@
-//! Parallel jobs on a burstable machine, as an experiment says it.
+//! Parallel jobs on a burstable machine, set in the experiment.
 
 use dormouse_analysis::RunMode;
 use dormouse_experiment::Experiment;
@@ -12,7 +12,7 @@ use super::runs::{played, with};
 
 const BURSTABLE: &str = "burstable={ baseline = 0.25, credits-per-hour = 60, initial-credits = 5 }";
 
-/// What of credits was reported, and when the last job ended.
+/// The credits that were reported, and when the last job ended.
 fn credits_and_end(steps: &[Step]) -> (Vec<Credits>, Time) {
     let (mut credits, mut end) = (Vec::new(), Time::ZERO);
     for step in steps {
@@ -57,7 +57,7 @@ fn the_machine_of_a_tenant_s_jobs_may_be_burstable() {
     assert!(reports(&experiment) > reports(&with("shared-small", &[]).unwrap()));
 }
 
-/// The log of a run with one of its lines changed, read from its file again.
+/// The log of a run with one of its lines changed, written to a file and read again.
 fn changed(experiment: &Experiment, change: impl Fn(&mut serde_json::Value) -> bool) -> RunLog {
     let folder = tempfile::tempdir().unwrap();
     let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment.clone());

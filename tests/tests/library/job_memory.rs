@@ -1,4 +1,4 @@
-//! Parallel jobs that need memory, on a machine of which somebody says how much it has.
+//! Parallel jobs that need memory, on a machine whose memory is stated.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use dormouse_units::Bytes;
 
 use super::runs::{played, with};
 
-/// Memory is never what decides: a job that has room somewhere has it everywhere.
+/// Jobs with memory are scheduled like those without, since here a job that has room on some processors has it on all.
 #[test]
 fn jobs_with_memory_are_scheduled_as_those_without() {
     for scheduler in ["easy", "measy"] {

@@ -1,6 +1,5 @@
-//! Whole runs through the library: experiments loaded, run in virtual time, checked, replayed and
-//! compared within this process. The other tests of this crate use nothing of the workspace but its
-//! programs and their files.
+//! Tests of whole runs through the library: experiments are loaded, run in virtual time, checked, replayed and
+//! compared within this process. The other tests of this crate use only programs and files of the workspace.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

@@ -1,5 +1,5 @@
-//! Experiments whose provider has rules of its own: who makes room for whom, what VMs cost when,
-//! and who pays for an hour that is not over.
+//! Experiments whose provider has rules of its own: who makes room for whom, what VMs cost and when, and who pays for
+//! an unfinished hour.
 
 use dormouse_analysis::explain::BagExplainer;
 use dormouse_analysis::{RunRecord, check_bag};
@@ -203,7 +203,7 @@ fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
     }
 }
 
-/// What a program computes after the notice at which it saves is lost, and what is said of its fate is so.
+/// Work that a program does after the notice at which it saves is lost, and the record says so.
 #[test]
 fn what_is_computed_after_a_notice_is_lost_and_what_became_of_it_is_told() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/experiments/preemption.toml");
@@ -312,8 +312,8 @@ fn what_no_provider_does_to_make_room_is_found() {
     });
 }
 
-/// Every law in an experiment: each VM that was taken had an age at which the law takes some, and half of
-/// them, about, were no older than its median.
+/// Under every law of lifetimes, each VM is taken at an age that the law allows, and about half of them by its median
+/// age.
 #[test]
 fn every_law_takes_vms_at_its_ages() {
     let vms = r#"{ type = "small", market = "spot", count = 3 }"#;

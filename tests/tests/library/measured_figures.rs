@@ -1,5 +1,4 @@
-//! The book's figures of what was measured: each is what its committed data draw. `SNAPSHOTS=overwrite` draws
-//! them anew.
+//! The book's figures of measurements are what their committed data give. `SNAPSHOTS=overwrite` draws them again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ fn figures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/figures")
 }
 
-/// Rows of a benchmark's file.
+/// The rows of a benchmark's file.
 fn rows(file: &str) -> Vec<Value> {
     let text = fs::read_to_string(figures().join(file)).unwrap();
     serde_json::from_str(&text).unwrap()
@@ -35,7 +34,7 @@ fn panel(
     ChartPanel { title: title.to_owned(), x, y, series, ..ChartPanel::default() }
 }
 
-/// What a coordinator needs for more workers, and for more ends of tasks in a second.
+/// A chart of what a coordinator needs for more workers, and for more task ends per second.
 fn scale() -> PanelChart {
     let latencies = |rows: &[Value], x| {
         vec![line("half", 0, rows, (x, "p50_ms")), line("99 of 100", 1, rows, (x, "p99_ms"))]

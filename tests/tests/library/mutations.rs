@@ -1,9 +1,9 @@
-//! Built-in experiments, damaged at random: each is read, or every mistake has its place.
+//! Built-in experiments with random damage: each can be read, or every mistake is reported with its place.
 
 use dormouse_experiment::{BuiltinExperiment, ExperimentSource, open};
 use dormouse_units::RandomStream;
 
-/// What a value is replaced by.
+/// Values that replace a value of an experiment.
 const VALUES: [&str; 16] = [
     "0",
     "-1",
@@ -23,7 +23,7 @@ const VALUES: [&str; 16] = [
     "\"\\u0000\"",
 ];
 
-/// One line of it dropped, repeated, moved, renamed, or given another value.
+/// The text with one line dropped, repeated, moved, renamed, or given another value.
 fn damage(text: &str, random: &mut RandomStream) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let at = random.draw_below(lines.len());

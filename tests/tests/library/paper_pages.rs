@@ -1,4 +1,4 @@
-//! The pages of `docs/papers` name functions that exist, and tests that are tests.
+//! The pages of `docs/papers` name functions and tests that exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -120,8 +120,8 @@ fn every_function_of_a_papers_page_is_there() {
     }
 }
 
-/// The table of claims on a paper's page is that of the results that are kept beside it, as are the counts; and these
-/// results are of the claims that the paper's data file has.
+/// The claims and counts on a paper's page are those of the results stored beside it, and these results are about the
+/// claims in the paper's data file.
 #[test]
 fn a_pages_claims_are_those_that_the_command_left() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/papers");
@@ -152,11 +152,11 @@ fn a_pages_claims_are_those_that_the_command_left() {
     }
 }
 
-/// Numbers in the prose of a page that the results kept beside it do not have: each is printed by another
-/// command, or under a factor, that stands beside it there. The file has a line for each page.
+/// A file with the numbers in the prose of pages that are not in the results stored beside the page, since another
+/// command or factor, named there, gives them. The file has a line for each page.
 const BY_OTHER_COMMANDS: &str = "tests/library/by_other_commands.txt";
 
-/// Numbers with a decimal point in the prose of a page: in no table, no fenced block, and nothing in code font.
+/// Numbers with a decimal point in the prose of a page, outside of tables, fenced blocks and code font.
 fn decimals(page: &str) -> Vec<String> {
     let unfenced: String = page.split("\n```").step_by(2).map(|text| format!("\n{text}")).collect();
     let prose: Vec<&str> = unfenced.lines().filter(|line| !line.starts_with('|')).collect();
@@ -180,14 +180,14 @@ fn decimals(page: &str) -> Vec<String> {
     found
 }
 
-/// A number as prose may have it: with up to three digits behind the point, and with or without the 0 before it.
+/// The ways to write a number in prose: with up to three decimals, and with or without the 0 before the point.
 fn spellings(number: f64) -> Vec<String> {
     let fixed = (1..=3).map(|digits| format!("{:.digits$}", number.abs()));
     fixed.flat_map(|text| [text.trim_start_matches('0').to_owned(), text]).collect()
 }
 
-/// A number in prose goes stale when the command comes to another one: it is one of the results, or it is known where else it
-/// comes from.
+/// Every number in prose is one of the results, or is known to come from elsewhere: otherwise it would go out of date
+/// when a result changes.
 #[test]
 fn numbers_in_prose_are_results() {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/papers");

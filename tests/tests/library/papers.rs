@@ -1,5 +1,5 @@
-//! A reproduction leaves the same bytes however it was made: on one thread or many, in parts, or
-//! killed half-way and begun again; of bags of tasks and of parallel jobs alike.
+//! A reproduction leaves the same bytes however it is made: on one thread or many, in parts, or resumed after a kill;
+//! for bags of tasks and for parallel jobs.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use dormouse_reproduce::sweep::{
 };
 use dormouse_view::Terminal;
 
-/// What of a paper under so many seeds, with these settings of every cell.
+/// The specification of a part of a paper under this number of seeds, with these settings in every cell.
 fn spec(what: &str, seeds: u64, set: &[&str]) -> ReproductionSpec {
     ReproductionSpec {
         what: what.to_owned(),
@@ -27,7 +27,7 @@ fn spec(what: &str, seeds: u64, set: &[&str]) -> ReproductionSpec {
     }
 }
 
-/// Small searches: this is about bookkeeping.
+/// Settings for short searches, as the tests are about bookkeeping.
 const SMALL: [&str; 2] = ["scheduler.max-iteration=3", "scheduler.max-attempt=5"];
 
 fn table_4() -> ReproductionSpec {
@@ -38,12 +38,13 @@ fn figure_14() -> ReproductionSpec {
     spec("measy/figure-14", 1, &["workload.jobs=300"])
 }
 
-/// Nothing of it is of experiments.
+/// The specification of a reproduction that makes tables of hosts and runs no experiments.
 fn host_tables() -> ReproductionSpec {
     spec("opie/tables", 3, &[])
 }
 
-/// The whole is made once for all seeds, and a law fitted again under each.
+/// The specification of a reproduction that is made once for all seeds, except for a law that is fitted again for each
+/// seed.
 fn wasted_work() -> ReproductionSpec {
     let needs = ("*@us-*".to_owned(), "no lifetimes: --data".to_owned());
     ReproductionSpec { without: vec![needs], ..spec("bathtub/figure-4", 6, &[]) }
@@ -59,7 +60,7 @@ fn make(spec: &ReproductionSpec, threads: usize, folder: &Path) -> FinishedRepro
     made.unwrap().unwrap()
 }
 
-/// A file without what the host and the time of day change in it: what made it, and how long that took.
+/// A file's text without what depends on the host and the time of day: which program made it, and how long that took.
 fn without_origin(name: &Path, text: String) -> String {
     if name == Path::new("results.json") {
         let mut results: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -79,7 +80,7 @@ fn without_origin(name: &Path, text: String) -> String {
     text
 }
 
-/// Every file and its content.
+/// The name and content of every file in a folder.
 fn content(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
     let mut open = vec![folder.to_path_buf()];
@@ -179,7 +180,7 @@ fn what_fails_is_tried_with_every_factor_over_all_claims() {
     assert!(report.contains("Text and code beside the paper"));
 }
 
-/// What needs the log of KTH-SP2 is left out without it, and said.
+/// Without the log of KTH-SP2, the cells that need it are left out, and the output says so.
 #[test]
 fn without_the_log_its_cells_are_left_out_and_said() {
     let dir = tempfile::tempdir().unwrap();
@@ -270,7 +271,7 @@ fn live_runs_are_drawn_beside_the_virtual_ones() {
     assert!(error.to_string().contains("made with --live"), "{error}");
 }
 
-/// A program that does what `dormouse run --live` leaves, and counts how often it was asked.
+/// A stand-in for `dormouse run --live`, which leaves its files and counts how often it was called.
 fn fake_live(dir: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
     let program = dir.join("fake");
@@ -351,8 +352,8 @@ fn live_runs_are_made_once_and_judged() {
     assert_eq!(asked().lines().count(), 4);
 }
 
-/// Every deadline of the paper's hardest cells is met: HADS never waits too long for a resume.
-/// (Waiting for the last moment of those that are hibernated missed two of these.)
+/// HADS meets every deadline of the paper's hardest cells: it never waits too long for a resume. (Two were missed when
+/// it waited until the last moment.)
 #[test]
 fn hads_meets_every_deadline_of_ed200() {
     for scenario in ["sc2", "sc4", "sc5"] {
@@ -367,7 +368,7 @@ fn hads_meets_every_deadline_of_ed200() {
     }
 }
 
-/// What the bathtub paper says of laws alone, and what its figures of recorded lifetimes need.
+/// The bathtub paper is reproduced without recorded lifetimes, as far as it is about laws alone, and with them.
 #[test]
 fn the_bathtub_paper_is_made_with_and_without_recorded_lifetimes() {
     let dir = tempfile::tempdir().unwrap();

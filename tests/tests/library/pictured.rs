@@ -1,4 +1,4 @@
-//! The picture of a run, which its live page draws, beside its record.
+//! The picture of a run that its live page draws, compared with the run's record.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ fn a_picture_has_the_credits_of_a_vm_over_its_whole_life() {
     }
 }
 
-/// No vCPU of a VM has two tasks in one tier at once.
+/// No two tasks are drawn on the same vCPU and tier of a VM at once.
 #[test]
 fn no_two_tasks_are_drawn_on_one_another() {
     for name in ["j60-sc2", "j100-sc4", "batch-small", "shared-small", "provider-j60"] {

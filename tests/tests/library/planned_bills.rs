@@ -1,8 +1,9 @@
-//! What a plan says that its run costs, beside the bill of a run in which nothing goes wrong.
+//! The cost that a plan predicts, compared with the bill of a run without interruptions.
 
 use super::runs::{played, record_of, with};
 
-/// In j60 VMs are kept idle to the end of the run; some tasks are stolen, so that it ends 2 % before the plan does.
+/// A run without trouble costs what was planned. In j60 VMs are kept idle to the end of the run; some tasks are moved
+/// to idle VMs, so that it ends 2 % before the plan.
 #[test]
 fn a_run_without_trouble_costs_what_was_planned() {
     for set in [
@@ -23,7 +24,7 @@ fn a_run_without_trouble_costs_what_was_planned() {
     }
 }
 
-/// The tasks of a workflow that follow others have no place in the plan.
+/// The plan of a workflow is not whole: tasks that follow others have no place in it.
 #[test]
 fn the_plan_of_a_workflow_is_not_whole() {
     let tasks = "workload={ kind = \"bag\", deadline = \"45m\", task = [{ name = \"a\", runtime = \"60s\" }, \

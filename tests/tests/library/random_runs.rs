@@ -1,7 +1,6 @@
-//! Random workloads, clouds and troubles under every scheduler, each run through the invariant
-//! checker. `DORMOUSE_RUNS` says how many runs (default 300), `DORMOUSE_FIRST` the
-//! first of them (default 0); run N is always the same.
-//! A run that violates something is shrunk, and its log left to be replayed.
+//! Random workloads, clouds and interruptions under every scheduler; each run is checked for its invariants.
+//! `DORMOUSE_RUNS` sets how many runs (default 300), `DORMOUSE_FIRST` the first of them (default 0); run N is always
+//! the same. A run with a violation is shrunk, and its log is kept for a replay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +18,7 @@ use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::RandomStream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 
-/// A range of whole numbers to draw from.
+/// A random whole number from `low` to `high`.
 fn between(random: &mut RandomStream, low: u64, high: u64) -> u64 {
     low + random.draw_below((high - low + 1) as usize) as u64
 }
@@ -112,7 +111,7 @@ fn experiment(n: u64) -> Experiment {
     e
 }
 
-/// The same with the artifact's rules.
+/// This configuration, with the rules of the paper's artifact.
 fn artifact(config: &BagSchedulerConfig) -> BagSchedulerConfig {
     let BagSchedulerConfig { cost_scale, spot_limit, relax, steal_if, keep_idle, migrate, .. } =
         BagSchedulerConfig::artifact(config.name);
@@ -122,7 +121,7 @@ fn artifact(config: &BagSchedulerConfig) -> BagSchedulerConfig {
     own
 }
 
-/// Any scheme of checkpoints.
+/// A random scheme of checkpoints.
 fn scheme(r: &mut RandomStream) -> CheckpointScheme {
     let period = Span::from_secs(between(r, 20, 300));
     match r.draw_below(6) {
@@ -171,7 +170,7 @@ fn troubles(r: &mut RandomStream, deadline: Span) -> Vec<InterruptionModel> {
     models
 }
 
-/// What came of an experiment: how many steps, and what is wrong; `None` if it can't be planned.
+/// The steps of an experiment's run, the violations, and any other error; `None` if the experiment can't be planned.
 fn outcome(e: &Experiment) -> Option<(Vec<Step>, Vec<RuleViolation>, Option<String>)> {
     let scheduler = e.scheduler().ok()?;
     let mut steps = Vec::new();
@@ -185,7 +184,7 @@ fn violates(e: &Experiment) -> bool {
     outcome(e).is_some_and(|(_, wrong, _)| !wrong.is_empty())
 }
 
-/// Leaves out tasks and troubles as long as something is still violated.
+/// Removes tasks and interruptions as long as some rule is still violated.
 fn shrunk(mut e: Experiment) -> Experiment {
     loop {
         let mut smaller: Vec<Experiment> = Vec::new();
@@ -220,7 +219,7 @@ fn shrunk(mut e: Experiment) -> Experiment {
     }
 }
 
-/// Leaves the log of an experiment where `dormouse replay` finds it.
+/// Writes the log of an experiment to a folder for `dormouse replay`; returns where.
 fn leave_log(e: &Experiment) -> String {
     let dir = tempfile::Builder::new().prefix("dormouse-violation-").tempdir().unwrap().keep();
     let header = LogHeader::new(RunMode::Virtual, "a random run, shrunk".to_owned(), e.clone());

@@ -1,5 +1,5 @@
-//! VMs that customers request: what a run says of them against a reckoning by hand from its steps, and its
-//! rules, which notice what is wrong.
+//! VMs that customers request: the figures of a run are compared with a second computation from its steps, and its
+//! checks must find mistakes.
 
 use dormouse_analysis::explain::RequestStory;
 use dormouse_analysis::requests::{RequestFigures, RequestsTables, UsageFlow, UsageLevel};
@@ -11,7 +11,7 @@ use dormouse_units::{Money, Price, RandomStream, Span, Time, VmId};
 
 use super::runs::{played, with};
 
-/// A provider of some hosts, at random, and what is requested of it.
+/// A random provider with some hosts, and random requests.
 fn experiment(seed: u64) -> Experiment {
     let random = &mut RandomStream::new(seed, "requests", 0);
     let pick = |random: &mut RandomStream, of: &[&'static str]| of[random.draw_below(of.len())];
@@ -64,7 +64,7 @@ fn of_text(text: &str) -> Experiment {
     with(file.to_str().unwrap(), &[]).unwrap()
 }
 
-/// What a run tells, with its `requests.csv`.
+/// The figures of a run's requests, with its `requests.csv`.
 fn recorded(experiment: &Experiment, steps: &[Step]) -> (RequestFigures, String) {
     let mut csv = Vec::new();
     let setup = experiment.whole_setup();
@@ -86,7 +86,7 @@ fn checked(experiment: &Experiment, steps: &[Step]) -> Vec<RuleViolation> {
     checker.finish(true)
 }
 
-/// What became of a request, by hand: where it is alone, its VM has its number.
+/// The fate of a request, computed by the test. A provider without other tenants gives the VM the request's number.
 struct ByHand {
     asks: VmRequest,
     arrived: Time,
@@ -94,7 +94,7 @@ struct ByHand {
     price: Price,
     is_refused: bool,
     ready: Option<Time>,
-    /// When it ran.
+    /// The times in which the VM ran.
     runs: Vec<(Time, Time)>,
     ended: Option<(Time, VmEnd, Money)>,
     victims: usize,
@@ -146,13 +146,13 @@ impl ByHand {
         self.runs.iter().map(|(from, until)| until.since(*from)).sum()
     }
 
-    /// Microseconds for which it ran from one time to another.
+    /// Microseconds for which the VM ran between two times.
     fn within(&self, from: Time, until: Time) -> u128 {
         let of = |(began, ended): &(Time, Time)| until.min(*ended).since(from.max(*began));
         self.runs.iter().map(of).map(|span| u128::from(span.as_micros())).sum()
     }
 
-    /// Length of each run, and whether the provider ended it.
+    /// The length of each run of the VM, and whether the provider ended it.
     fn uses(&self) -> impl Iterator<Item = (Span, bool)> {
         let last = self.runs.len().saturating_sub(1);
         let is_taken = move |n| n < last || self.is_terminated();
@@ -165,7 +165,7 @@ impl ByHand {
     }
 }
 
-/// When a VM runs: from when it is ready or resumed until it is hibernated or gone.
+/// The times in which a VM runs: from when it is ready or resumed until it is hibernated or gone.
 fn runs_of<'a>(vm: VmId, effects: impl Iterator<Item = (Time, &'a Effect)>) -> Vec<(Time, Time)> {
     let (mut runs, mut since) = (Vec::new(), None);
     for (at, effect) in effects {
@@ -280,7 +280,7 @@ fn figures_are_those_of_a_reckoning_by_hand() {
     assert!(hibernated > 30, "{hibernated}");
 }
 
-/// vCPUs and memory over time, bin by bin.
+/// Checks the used vCPUs and memory over time, bin by bin.
 fn used_is_what_ran(experiment: &Experiment, figures: &RequestFigures, all: &[ByHand]) {
     let used = |market: Market, from, until| {
         let of = all.iter().filter(|it| it.asks.market == market);
@@ -348,7 +348,7 @@ fn rows_say_what_became(csv: &str, all: &[ByHand]) {
     assert_eq!(seen, all.len(), "a row each");
 }
 
-/// Two hosts full of spot VMs, and three on-demand VMs that want a whole one each.
+/// An experiment with two hosts full of spot VMs, and three on-demand VMs that each need a whole host.
 const FULL: &str = r#"name = "full"
 [cloud]
 boot = "60s"

@@ -1,6 +1,6 @@
-//! Restarts under exponential failures, beside their closed form: work of length w without checkpoints is
-//! expected to take M (e^(w/M) − 1) on VMs that live for M on average, as whatever is lost is done again
-//! (Young 1974, Daly 2006, without the time of restarts); with checkpoints each stretch between two does.
+//! Restarts under exponential failures, compared with their closed form: work of length w without checkpoints is
+//! expected to take M (e^(w/M) − 1) on VMs that live for M on average, as lost work is repeated (Young 1974, Daly
+//! 2006, without the time of restarts). With checkpoints this holds for each stretch between two of them.
 
 use dormouse_estimate::Estimate;
 use dormouse_experiment::Experiment;
@@ -12,14 +12,15 @@ use super::runs::with;
 /// Ten hours and a half of work, in seconds.
 const WORK: f64 = 37_800.0;
 
-/// How long VMs live on average, in seconds: 6 h 40 min.
+/// Mean lifetime of VMs, in seconds: 6 h 40 min.
 const MTBF: f64 = 24_000.0;
 
-/// Half an hour from one checkpoint to the next, and a second for which each stands still.
+/// Seconds from one checkpoint to the next: half an hour. The next constant is the time for which each stops its task:
+/// a second.
 const PERIOD: f64 = 1_800.0;
 const COST: f64 = 1.0;
 
-/// Runs of each kind, under as many seeds.
+/// Number of runs of each kind, each under a seed of its own.
 const RUNS: u64 = 4_000;
 
 fn experiment(checkpoint: &str) -> Experiment {
@@ -54,7 +55,7 @@ fleet = [{{ type = "one", market = "spot", count = 1 }}]
     with(file.to_str().unwrap(), &[]).unwrap()
 }
 
-/// The makespan of each run in seconds, and how often its work was begun.
+/// The makespan of each run in seconds, and how often its task was started.
 fn runs(experiment: &mut Experiment) -> (Vec<f64>, Vec<f64>) {
     let one = |seed| {
         experiment.seed(seed);
@@ -69,7 +70,7 @@ fn runs(experiment: &mut Experiment) -> (Vec<f64>, Vec<f64>) {
     (0..RUNS).map(one).unzip()
 }
 
-/// What work of this length is expected to take.
+/// The expected time for work of this length, in seconds.
 fn expected(work: f64) -> f64 {
     MTBF * (work / MTBF).exp_m1()
 }

@@ -18,12 +18,12 @@ fn opened(name: &str, overrides: Vec<Override>) -> Result<Experiment, InputError
     opened.map(|LoadedExperiment { experiment, .. }| experiment)
 }
 
-/// An experiment with these settings, each as after `--set`, or why there is none.
+/// A built-in experiment with these settings, each as after `--set`; an error says why there is none.
 pub(crate) fn with(name: &str, set: &[&str]) -> Result<Experiment, InputError> {
     opened(name, set.iter().map(|text| Override::set(text).unwrap()).collect())
 }
 
-/// An experiment under a scheduler and a seed, with these settings.
+/// A built-in experiment under a scheduler and a seed, with these settings.
 pub(crate) fn under(name: &str, scheduler: &str, seed: u64, set: &[&str]) -> Experiment {
     let seed = format!("seed={seed}");
     let set = [&*seed].into_iter().chain(set.iter().copied());
@@ -32,7 +32,7 @@ pub(crate) fn under(name: &str, scheduler: &str, seed: u64, set: &[&str]) -> Exp
     opened(name, overrides).unwrap()
 }
 
-/// The steps of its run, and the run at its end.
+/// The steps of the experiment's run, and the run in its final state.
 pub(crate) fn played(experiment: &Experiment) -> (Vec<Step>, Run) {
     let mut steps = Vec::new();
     let scheduler = experiment.scheduler().unwrap();
@@ -40,15 +40,15 @@ pub(crate) fn played(experiment: &Experiment) -> (Vec<Step>, Run) {
     (steps, run.unwrap())
 }
 
-/// What these steps tell.
+/// The record that these steps give.
 pub(crate) fn record_of(experiment: &Experiment, steps: &[Step]) -> RunRecord {
     let mut record = RunRecord::new(&experiment.setup);
     steps.iter().for_each(|step| record.see(step));
     record
 }
 
-/// The experiment's steps and the record of its log, which has to agree with the engine; the log
-/// keeps the rules.
+/// The steps of the experiment's run and the record of its log; checks that the record agrees with the engine and that
+/// the log keeps the rules.
 pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, RunRecord) {
     let (steps, run) = played(experiment);
     let what =

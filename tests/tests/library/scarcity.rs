@@ -1,5 +1,5 @@
-//! Experiments whose provider runs short of spot VMs: what can be had is written down, by type and by
-//! zone, and so is what is done to VMs.
+//! Experiments whose provider runs short of spot VMs: the available numbers, by type and by zone, and the
+//! interruptions of VMs are recorded.
 
 use dormouse_analysis::RunRecord;
 use dormouse_analysis::explain::BagExplainer;
@@ -11,9 +11,9 @@ use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
 use super::runs::{sound, with};
 
-/// The trace of availability of a public case: what could be had every 300 s.
+/// A trace of availability from a public case, with a number for every 300 s.
 const TRACE: &str = r#"{"metadata": {"gap_seconds": 300}, "data": [1,1,1,0,0,1,1,1,1,0,1,1]}"#;
-/// The same in another form.
+/// The same availability as `TRACE`, in another format.
 const ROWS: &str = "time,count\n0s,1\n15m,0\n25m,1\n45m,0\n50m,1\n";
 
 /// Tasks of 19 minutes on spot VMs that boot at once and have no notice.
@@ -48,7 +48,7 @@ policy = "none"
     with(file.to_str().unwrap(), &[]).map_err(|error| error.to_string())
 }
 
-/// So many tasks, and so many VMs of these types.
+/// A section with this number of tasks, and numbers of VMs of these types.
 fn work(tasks: u32, fleet: &[(&str, u32)]) -> String {
     let vm = |(kind, count): &(&str, u32)| {
         format!("{{ type = \"{kind}\", market = \"spot\", count = {count} }}")

@@ -1,5 +1,4 @@
-//! The page for those who write a scheduler: each of its lines is one that can be, and no notice or
-//! decision is without a line.
+//! The page for authors of schedulers: each of its lines is valid, and every notice and decision has a line there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,8 +24,8 @@ fn lines<'a>(page: &'a str, info: &str) -> Vec<(usize, &'a str)> {
     found
 }
 
-/// The name of a line's definition in the schema, where the types that dormouse itself reads and
-/// writes take it. What dormouse writes, it writes as the page has it.
+/// The name of the definition in the schema for a line that dormouse writes; checks that dormouse's own types read the
+/// line and write it as on the page.
 fn heard(line: &Value) -> Result<&'static str, serde_json::Error> {
     if line["hello"].is_object() {
         let hello: Hello = from_value(line["hello"].clone())?;
@@ -43,8 +42,8 @@ fn heard(line: &Value) -> Result<&'static str, serde_json::Error> {
     Ok("Ask")
 }
 
-/// As [`heard`]. Fields may be left out; one that dormouse does not know would be ignored, and is
-/// none of the page's.
+/// The name of the definition for a line that dormouse reads. The line may leave out fields; a field that dormouse
+/// would ignore is an error.
 fn said(line: &Value) -> Result<&'static str, serde_json::Error> {
     if line["hello"].is_object() {
         from_value::<HelloAnswer>(line.clone())?;

@@ -1,5 +1,5 @@
-//! The plans that the Burst-HADS authors stored run as they are, beside ours. The files are
-//! looked for in `$DORMOUSE_DATA`, or in `../shared/data` beside the workspace.
+//! Runs of the plans that the Burst-HADS authors stored, beside ours. The files are looked for in `$DORMOUSE_DATA`, or
+//! in `../shared/data` beside the workspace.
 
 use std::path::{Path, PathBuf};
 

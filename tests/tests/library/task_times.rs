@@ -1,4 +1,4 @@
-//! What is said of the time that tasks took against what they were promised.
+//! Notes about the time that tasks took, compared with what they were promised.
 
 use dormouse_analysis::fidelity::{TaskTimes, owed};
 use dormouse_analysis::{CheckpointMark, RunRecord};
@@ -9,8 +9,8 @@ use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, Speedup, TaskId, Time};
 
 const SPEEDUP: Speedup = Speedup::times_real(30);
 
-/// A virtual run as a live one would have reported it, with accounts that are right but for
-/// what `change` makes of them; what is noted.
+/// The notes about a virtual run that is presented as a live one; its accounts are right except for what `change` does
+/// to them.
 fn notes(change: impl Fn(TaskId, &mut AttemptLedger), short_hold: bool) -> Vec<String> {
     let source = ExperimentSource { experiment: Some("j60"), ..ExperimentSource::default() };
     let experiment = load(&source).unwrap().experiment;

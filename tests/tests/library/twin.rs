@@ -1,4 +1,4 @@
-//! A run beside its twin: what is equal must come out equal, and what was planted must be found.
+//! A live run beside its twin: equal runs compare as equal, and planted differences are found.
 
 use std::convert::Infallible;
 use std::fs;
@@ -42,7 +42,7 @@ impl Folder {
     }
 }
 
-/// To the microsecond and the billionth of a dollar.
+/// Checks that two runs are the same, to the microsecond and the billionth of a dollar.
 fn assert_identical(twin: &TwinComparison, what: &str) {
     assert_eq!(twin.divergence, None, "{what}");
     for row in &twin.tasks {
@@ -87,7 +87,8 @@ fn a_run_of_virtual_time_is_its_own_twin() {
     assert!(hibernated > 50 && interrupted > 20, "{hibernated} in {interrupted} of 24 runs");
 }
 
-/// The plan goes into the header, so that nothing but interruptions depends on the seed there.
+/// The interruptions of a twin are those of the log: with the plan in the header, nothing but interruptions depends on
+/// the seed.
 #[test]
 fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
     let mut experiment = under("j60-sc5", "burst-hads", 3, &[]);
@@ -117,7 +118,7 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
     assert_identical(&Folder::new(&none, RunMode::Live, &steps).twin(), "no interruptions drawn");
 }
 
-/// Plays it with more than its beginning given from outside.
+/// Plays a run of the experiment with these further events from outside.
 fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> {
     let host = ResourceVector::new(40, Bytes::new(1 << 40));
     let mut outside = beginning_events(&[host, host]);
@@ -179,7 +180,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     assert_eq!(twin.makespan, LiveAndTwin { live: None, twin: None });
 }
 
-/// Where the log of a run that was killed ends, its twin ends, too.
+/// The twin of a killed run ends where the run's log ends, and is compared up to there.
 #[test]
 fn a_run_that_was_killed_is_compared_as_far_as_it_came() {
     let experiment = under("j80-sc4", "burst-hads", 2, &[]);
@@ -283,7 +284,8 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     assert!(table.contains(&format!("in the twin, {}", end_of(late))), "{table}");
 }
 
-/// Only what was run alone and once in both is compared.
+/// A task's duration is compared only if it ran without disturbance and once in both runs; otherwise the comparison
+/// says why not.
 #[test]
 fn what_disturbed_a_task_is_said_and_its_duration_left_out() {
     let experiment = under("j60-sc2", "burst-hads", 21, &[]);

@@ -1,4 +1,4 @@
-//! A run of parallel jobs on processors that are exact, and its twin.
+//! A run of parallel jobs on exact simulated processors, and its twin.
 
 use std::convert::Infallible;
 
@@ -17,7 +17,7 @@ use dormouse_vm::ideal;
 
 use super::runs::under;
 
-/// At speed-up 60.
+/// Time of a move in emulated microseconds, at speed-up 60.
 const MOVE_US: u64 = 400_000;
 
 fn header(scheduler: Algorithm) -> LogHeader {
@@ -49,7 +49,7 @@ fn pace() -> RunPace {
     RunPace::at(Speedup::times_real(60))
 }
 
-/// What a live run would have come to on processors that are exact: with a report of each move.
+/// The steps that a live run would have on exact processors, with a report of each move.
 fn exact(header: &LogHeader) -> Vec<Step> {
     let simulation = header.experiment.simulation().unwrap();
     let mut on = TwoTier::new(pace(), Moves::new(), simulation.migration_cost);
@@ -76,7 +76,7 @@ fn exact(header: &LogHeader) -> Vec<Step> {
     steps
 }
 
-/// The jobs that are migrated, in order, and where they are.
+/// The jobs that are moved, in order, and the VM of each.
 fn moved(steps: &[Step]) -> Vec<(TaskId, VmId)> {
     let all = steps.iter().flat_map(|step| &step.decisions);
     all.filter_map(|decision| match decision {
@@ -115,7 +115,7 @@ fn a_live_run_on_exact_processors_is_its_own_twin() {
     }
 }
 
-/// The twin's decisions, judged as those of a live run: every job took what it is promised.
+/// Every job of a twin takes the time that its decisions promise, by the check for live runs.
 #[test]
 fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
     let burstable = dormouse_cloud::BurstableTerms {
@@ -146,7 +146,7 @@ fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
     }
 }
 
-/// Planted: a job that ends late. All that it holds up is late live, and the twin is not.
+/// A job is planted that ends late: it and the jobs that it delays are late in the live run and not in the twin.
 #[test]
 fn what_is_late_live_differs_from_the_twin_and_no_other() {
     let header = header(Algorithm::Easy);

@@ -22,13 +22,13 @@ fn header(mode: RunMode, experiment: &Experiment) -> LogHeader {
     LogHeader::new(mode, "a test".to_owned(), experiment.clone())
 }
 
-/// A run in virtual time in this folder.
+/// Makes a run in virtual time in this folder.
 fn run(experiment: &Experiment, folder: &Path) {
     let header = header(RunMode::Virtual, experiment);
     virtual_results(&header, (None, None), folder, |_| {}).unwrap();
 }
 
-/// Makes its log say that it was a live run of this experiment.
+/// Changes the log of a run to say that it was a live run of this experiment.
 fn call_live(experiment: &Experiment, folder: &Path) {
     let path = folder.join("events.jsonl");
     let log = fs::read_to_string(&path).unwrap();
@@ -72,8 +72,7 @@ fn a_run_of_virtual_time_is_its_own_twin() {
     }
 }
 
-/// A live run says in its log how long its phases were, and its twin has as long ones; no summary
-/// is needed.
+/// The phases of a twin are as long as the log of the live run says; no summary is needed.
 #[test]
 fn the_twin_of_a_live_run_has_its_phases_and_no_chance() {
     let (folder, reasy) = (tempfile::tempdir().unwrap(), experiment(Algorithm::Reasy, 1));
@@ -109,7 +108,7 @@ fn on_one_tier_the_model_and_exact_processors_are_the_same() {
     assert_identical(&twin_of(folder.path()).unwrap(), "easy");
 }
 
-/// A live run that its user ended: what had ended by then is compared.
+/// In a live run that its user ended, the jobs that had ended are compared, and the others are named.
 #[test]
 fn jobs_that_a_run_left_are_said() {
     let (folder, easy) = (tempfile::tempdir().unwrap(), experiment(Algorithm::Easy, 1));

@@ -1,5 +1,4 @@
-//! Burstable VMs in unlimited mode: they never slow, and what they spend beyond what they earn is on
-//! the bill.
+//! Burstable VMs in unlimited mode: they never slow down, and credits spent beyond those earned are billed.
 
 use dormouse_analysis::RunRecord;
 use dormouse_experiment::Experiment;

@@ -1,4 +1,5 @@
-//! Spot VMs whose price changes, live: ended by whoever launched them (ACC), and taken by their provider.
+//! Live runs on spot VMs whose price changes: VMs are ended by the scheduler that launched them (ACC), or taken by
+//! their provider.
 //!
 //! They need root, control groups and CRIU (`scripts/get-criu`). Elsewhere each is skipped and
 //! says so; with `CI=true` that is a failure.
@@ -12,10 +13,10 @@ use dormouse_tests::{
 };
 use serde_json::Value;
 
-/// One per cent of an instance hour, s.
+/// One per cent of an instance hour, in seconds.
 const NEAR: f64 = 36.0;
 
-/// A virtual and a live run of this, checked and replayed; the live one is verified and faithful.
+/// A virtual and a live run of this experiment, both checked and replayed; the live one is verified and faithful.
 fn both(out: &Path, experiment: &str, tasks: u64) -> [(Value, Vec<Value>); 2] {
     [None, Some("--live")].map(|live| {
         let out = out.join(live.map_or("virtual", |_| "live"));
@@ -37,7 +38,7 @@ fn both(out: &Path, experiment: &str, tasks: u64) -> [(Value, Vec<Value>); 2] {
     })
 }
 
-/// When each of these effects was, s.
+/// The times of all effects of this name, in seconds.
 fn times(events: &[Value], effect: &str) -> Vec<f64> {
     let of = |event: &Value| {
         let effects = event["effects"].as_array().into_iter().flatten();
@@ -47,7 +48,7 @@ fn times(events: &[Value], effect: &str) -> Vec<f64> {
     events.iter().flat_map(of).collect()
 }
 
-/// As many, at these times to one per cent of an hour.
+/// Checks that there are as many times as expected, each within one per cent of an hour.
 fn near(got: &[f64], expected: &[f64]) {
     let is_near = |(got, expected): (&f64, &f64)| (got - expected).abs() < NEAR;
     assert!(got.len() == expected.len(), "{got:?}, not {expected:?}");

@@ -1,4 +1,5 @@
-//! Pages of the book whose commands run live: typed in order, on hosts of their own where the page has several.
+//! Pages of the book whose commands run live: the commands are typed in order, on separate hosts if the page has
+//! several.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and `ip` for hosts.
 
@@ -14,10 +15,10 @@ use dormouse_tests::{
     run_in, shared_live_turn, traces, wait_for, wait_for_event,
 };
 
-/// Pages that show how exactly time is kept.
+/// Pages about how exactly a run keeps time, which must be played alone.
 const ALONE: [&str; 2] = ["concepts/fidelity.md", "doctor.md"];
 
-/// Plays a page of `docs`.
+/// Plays a page of the folder `docs`.
 fn play(name: &str) {
     let turn = if ALONE.contains(&name) { live_turn() } else { shared_live_turn() };
     let Some(_turn) = turn else { return };
@@ -32,7 +33,8 @@ fn play(name: &str) {
     nothing_is_left_but(&before);
 }
 
-/// The README's line for a program of one's own, as it stands: no run time is said, and it is measured first.
+/// The README's line for a program of one's own works as written: it states no run time, so the program is measured
+/// first.
 #[test]
 fn the_readme_s_line_for_a_program_of_one_s_own() {
     let Some(_turn) = shared_live_turn() else { return };
@@ -76,7 +78,8 @@ fn the_readme_s_line_for_a_program_of_one_s_own() {
     nothing_is_left_but(&before);
 }
 
-/// Lines of prose about a run that goes on, each as it stands but for the run's folder: no page plays them.
+/// Command lines in prose about a running run are typed as written, except for the run's folder: they are in no block
+/// that a page plays.
 #[test]
 fn the_lines_for_a_run_that_goes_on() {
     let Some(_turn) = shared_live_turn() else { return };
@@ -144,7 +147,8 @@ fn the_lines_for_a_run_that_goes_on() {
     nothing_is_left_but(&before);
 }
 
-/// What fails where it is measured is said once, with what it said last, and refuses no task by itself.
+/// A program that fails when it is measured gives one error, with the program's last output; no task is refused for
+/// it.
 #[test]
 fn a_program_that_fails_where_it_is_measured_is_one_line() {
     let Some(_turn) = shared_live_turn() else { return };

@@ -1,5 +1,4 @@
-//! What was edited in the folder of a run that came to its end is found by `dormouse check`, be it by somebody
-//! who knows nothing of seals, or by one who makes them anew.
+//! `dormouse check` finds edits in the folder of a finished run, whether or not their author also renews the seals.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +27,7 @@ fn edit(path: &Path, from: &str, to: &str) {
     fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
-/// Makes the seal, and the head in the summary, those of what is there now.
+/// Renews the seal, and the head in the summary, to match the edited files.
 fn seal_again(out: &Path) {
     let head = Chain::of_file(&out.join(dormouse_log::FILE), u64::MAX).unwrap().head();
     let path = out.join("summary.json");
@@ -51,15 +50,16 @@ fn copied(from: &Path, to: &Path) {
     }
 }
 
-/// An edit of a file: its name, and what is put in the place of what.
+/// An edit of a file: the file's name, the old text, and the new text.
 type Edit<'a> = (&'a str, &'a str, &'a str);
 
-/// Every edit of the run in `whole` is found, with the seal as it was.
+/// Checks that every edit of the run in `whole` is found while the seal is the old one.
 fn are_found(folder: &Path, edits: &[Edit<'_>]) {
     found_with(folder, edits, &[false]);
 }
 
-/// The same with a seal made anew: what follows from the log can't be changed in it, nor beside it.
+/// Checks that every edit is found with a renewed seal, too: what follows from the log can't be changed in the log nor
+/// in other files.
 fn all_are_found(folder: &Path, edits: &[Edit<'_>]) {
     found_with(folder, edits, &[false, true]);
 }
@@ -148,7 +148,7 @@ fn every_edit_of_jobs_and_requests_in_virtual_time_is_found() {
     );
 }
 
-/// These runs need root, control groups and CRIU.
+/// Every edit of a live run is found. These runs need root, control groups and CRIU.
 #[test]
 fn every_edit_of_a_live_run_is_found() {
     let Some(_turn) = shared_live_turn() else { return };

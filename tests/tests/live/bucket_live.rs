@@ -40,7 +40,7 @@ speedup = 30
 share = 0.1
 "#;
 
-/// The folder of a run, with its experiment, and beside it the folder of the server's buckets.
+/// A folder for a run and its experiment, and beside it a folder for the server's buckets.
 struct RunFolder {
     folder: tempfile::TempDir,
     file: PathBuf,
@@ -80,7 +80,7 @@ const fn environment(secret: &str) -> [(&str, &str); 2] {
     [("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", secret)]
 }
 
-/// The files below a folder, without those of the server's own.
+/// The files below a folder, except for those that the server keeps for itself.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

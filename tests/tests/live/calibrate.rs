@@ -1,4 +1,4 @@
-//! A host is measured with real processes, and a live run takes its speed-up from that.
+//! Calibration: a host is measured with real processes, and a live run takes its speed-up from the result.
 //!
 //! Needs root, control groups and CRIU (`scripts/get-criu`). Elsewhere it is skipped and says so;
 //! with `CI=true` that is a failure.
@@ -13,8 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-/// Four tasks of 120 s on two VMs that are ready at 5 s: six or seven seconds of real time at
-/// speed-up 20. What it wants is more than any host errs by.
+/// Four tasks of 120 s on two VMs that are ready at 5 s: six or seven seconds of real time at speed-up 20. The error
+/// that it allows is larger than that of any host.
 const TINY: &str = r#"name = "tiny"
 seed = 1
 [cloud]
@@ -107,7 +107,7 @@ fn a_live_run_takes_its_speedup_from_what_was_measured() {
     assert!(ended.contains("stale (kernel 5.0.0-other then"), "{ended}");
 }
 
-/// What was measured of a cell can be so.
+/// Checks that the measurements of a cell are plausible.
 fn plausible(table: &Value) {
     let cells = table["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 1, "{table:#}");
@@ -138,11 +138,11 @@ fn plausible(table: &Value) {
     assert_eq!(table["host"]["millicores"].as_u64().unwrap() % 1_000, 0);
 }
 
-/// Within how long it ends that was told to, on a busy host: the user would take it for deaf.
+/// Time limit for the end of a command after a signal, on a busy host: a user would take a slower one for stuck.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Runs until `enough` of what it has said, then tells it to end, once, which it does with this status; gives
-/// all it said.
+/// Runs a command until its output so far is `enough`, sends it one signal to end, and expects this exit status;
+/// returns all its output.
 fn ended_once(at: &Path, args: &[&str], status: i32, enough: impl Fn(&str) -> bool) -> String {
     let file = at.join("said.txt");
     let said = fs::File::create(&file).unwrap();

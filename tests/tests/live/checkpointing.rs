@@ -1,4 +1,4 @@
-//! Checkpoints of whole live runs: taken when their scheme, or the scheduler, wants them.
+//! Checkpoints in whole live runs, taken when their scheme or the scheduler decides.
 //!
 //! They need root, control groups and CRIU (`scripts/get-criu`). Elsewhere each is skipped and
 //! says so; with `CI=true` that is a failure.
@@ -43,10 +43,10 @@ speedup = 30
 share = 0.1
 "#;
 
-/// What a checkpoint may be late for CRIU, emulated s: a third of a real second a task.
+/// By how much CRIU may delay a checkpoint, in emulated seconds: a third of a real second for each task.
 const LATE: f64 = 30.0;
 
-/// The logs of a virtual and of a live run of this, all of whose tasks are verified; the live one is
+/// The logs of a virtual and of a live run with these settings. All tasks of both are verified, and the live one is
 /// faithful.
 fn both(out: &Path, action: &str, on_notice: &str, scheme: &str) -> [Vec<Value>; 2] {
     let text = EXPERIMENT.replace("ACTION", action);
@@ -74,7 +74,7 @@ fn both(out: &Path, action: &str, on_notice: &str, scheme: &str) -> [Vec<Value>;
     })
 }
 
-/// Task, when and what of the work in ppm, of every checkpoint of a first attempt.
+/// Each checkpoint of a first attempt: the task, the time in seconds, and the work that it holds, in ppm.
 fn kept(events: &[Value]) -> Vec<(u64, f64, u64)> {
     let kept = |event: &&Value| event["report"] == "checkpoint-taken" && event["attempt"] == 1;
     let of = |event: &Value| {
@@ -86,14 +86,14 @@ fn kept(events: &[Value]) -> Vec<(u64, f64, u64)> {
     kept
 }
 
-/// What each task that was sent a second time began with, in ppm.
+/// The work with which each second attempt at a task began, in ppm.
 fn restarted_from(events: &[Value]) -> Vec<u64> {
     let effects = events.iter().filter_map(|event| event["effects"].as_array()).flatten();
     let again = effects.filter(|it| it["effect"] == "task-sent" && it["attempt"] == 2);
     again.filter_map(|it| it["from"][1].as_u64()).collect()
 }
 
-/// The live checkpoints are the virtual ones: as many, of the same work, and none early.
+/// Checks that the live checkpoints agree with the virtual ones: as many, of the same work, and none early.
 fn agree(of_virtual: &[Value], of_live: &[Value], tolerance_ppm: u64) {
     let (expected, got) = (kept(of_virtual), kept(of_live));
     assert!(!expected.is_empty());

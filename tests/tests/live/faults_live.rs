@@ -1,4 +1,4 @@
-//! A live run in which all goes wrong that an experiment can ask for.
+//! A live run with every fault that an experiment can ask for.
 //!
 //! It needs what the other live tests need (`whole_runs.rs`).
 
@@ -9,8 +9,8 @@ use dormouse_tests::{
     traces,
 };
 
-/// Sixteen faults on three workers: cut off, slow, lossy, killed, stopped, without room. Three quarters of a
-/// minute.
+/// Sixteen faults cost time and no task: three workers are cut off, slowed, killed and suspended, lose packets and run
+/// out of disk space, in 45 s.
 #[test]
 fn sixteen_faults_cost_time_and_no_task() {
     let Some(_turn) = shared_live_turn() else { return };

@@ -1,4 +1,4 @@
-//! Whether a live run is what its VMs promised, task by task, and is called faithful only then.
+//! Fidelity of live runs: each task runs as its VM promises, and a run is called faithful only if all do.
 //!
 //! These runs need root, control groups and CRIU (`scripts/get-criu`). Elsewhere each is skipped
 //! and says so; with `CI=true` that is a failure.
@@ -10,8 +10,8 @@ use std::process::{Child, Command};
 use dormouse_tests::{dormouse, jobs_experiment, live_turn, shared_live_turn};
 use serde_json::Value;
 
-/// Tasks of two lengths with checkpoints, on VMs of which one hibernates at 160 s and is resumed at 220 s, when its tasks go
-/// on elsewhere already: 11 seconds of real time.
+/// An experiment of tasks of two lengths with checkpoints. One VM hibernates at 160 s and is resumed at 220 s, when
+/// its tasks have already moved elsewhere. It takes 11 seconds of real time.
 const TASKS: &str = r#"name = "promised"
 seed = 1
 [cloud]
@@ -43,7 +43,7 @@ speedup = 30
 share = 0.08
 "#;
 
-/// Runs the experiment of tasks live, with a fault of the worker if one is named; its summary.
+/// Runs the experiment `TASKS` live, with a fault of the worker if one is named; returns the summary.
 fn run(out: &Path, fault: Option<&str>) -> Value {
     let summary = summary_of(TASKS, out, fault);
     assert_eq!(summary["tasks"]["verified"], 6, "{summary:#}");
@@ -69,16 +69,16 @@ fn notes(summary: &Value) -> String {
     summary["fidelity"]["notes"].to_string()
 }
 
-/// Not faithful, with a note that says so in these words.
+/// Checks that a run is not faithful, for a reason that contains these words.
 fn assert_denied(summary: &Value, words: &str) {
     let fidelity = &summary["fidelity"];
     assert_eq!(fidelity["faithful"], false, "{fidelity:#}");
     assert!(notes(summary).contains(words), "no word of '{words}': {fidelity:#}");
 }
 
-/// Every task within a twentieth of its twin, their mean within a two-hundredth, makespan and cost within a hundredth.
-/// (On a quiet host they are the same; a test shares its host with whatever else runs there, and
-/// has a second turn where that was too much.)
+/// A run is called faithful and is like its twin: every task within a twentieth, their mean within a two-hundredth,
+/// makespan and cost within a hundredth. (On a quiet host they are equal; as tests share their host, a run that was
+/// disturbed is repeated once.)
 #[test]
 fn a_run_is_its_twin_task_by_task_and_is_called_faithful() {
     let Some(_turn) = live_turn() else { return };
@@ -113,7 +113,7 @@ fn a_run_is_its_twin_task_by_task_and_is_called_faithful() {
     assert!(undisturbed["mean"].as_f64().unwrap().abs() < 0.005, "{undisturbed:#}");
 }
 
-/// Loops that compute until they are dropped.
+/// Busy loops that compute until this is dropped.
 struct Loops(Vec<Child>);
 
 impl Loops {

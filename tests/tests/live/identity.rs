@@ -1,5 +1,4 @@
-//! Who gets in, and what those see who don't: attacks on live runs, as anybody on the network or on
-//! the host could make them.
+//! Access to live runs: attacks that anybody on the network or on the host could make, and what the attackers learn.
 //!
 //! They need what the other live tests need (`whole_runs.rs`).
 
@@ -40,10 +39,10 @@ speedup = 30
 share = 0.08 # all of them have room at one worker, on half of this host
 "#;
 
-/// The names of its two workers.
+/// The names of the run's two workers.
 const WORKERS: [&str; 2] = ["first-worker", "second-worker"];
 
-/// A coordinator of two workers, and what it takes to dial it.
+/// A coordinator of two workers, and the data needed to connect to it.
 struct Attacked {
     folder: tempfile::TempDir,
     out: PathBuf,
@@ -69,7 +68,7 @@ impl Attacked {
         UnderWay::begin(&self.out, &words)
     }
 
-    /// The two workers, which wait for the token and dial this address.
+    /// Starts the two workers, which wait for the token and connect to this address.
     fn workers(&self, address: SocketAddr) -> [Child; 2] {
         WORKERS.map(|name| {
             let said = fs::File::create(self.says(name)).unwrap();
@@ -89,17 +88,17 @@ impl Attacked {
         })
     }
 
-    /// The file of what a worker says.
+    /// The file with the output of a worker.
     fn says(&self, worker: &str) -> PathBuf {
         self.folder.path().join(format!("{worker}.log"))
     }
 
-    /// The token that this file of the run's folder holds.
+    /// The token in this file of the run's folder.
     fn token(&self, file: &str) -> String {
         fs::read_to_string(self.out.join(file)).unwrap().trim().to_owned()
     }
 
-    /// Nothing has become of the run that would not have without an attack.
+    /// Checks that the run has the same result as without an attack; `lost` workers were lost.
     fn is_unharmed(&self, lost: usize) {
         let summary = summary(&self.out);
         assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
@@ -113,8 +112,8 @@ fn finds(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|at| at == wanted)
 }
 
-/// The types of the TLS records that bytes are, of which the last may be torn; `None`: they are
-/// something else (RFC 8446, 5.1).
+/// The types of the TLS records in these bytes, the last of which may be cut off; `None` if the bytes are no TLS (RFC
+/// 8446, 5.1).
 fn tls_records(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut types = Vec::new();
     while let [kind @ 20..=23, 3, 1 | 3, high, low, rest @ ..] = bytes {
@@ -127,10 +126,10 @@ fn tls_records(mut bytes: &[u8]) -> Option<Vec<u8>> {
 
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
-/// The type of all that is encrypted.
+/// The type of encrypted TLS records.
 const ENCRYPTED: u8 = 23;
 
-/// The bytes of a checkpoint that the coordinator has stored, once it has one.
+/// The bytes of a checkpoint in the coordinator's store; an error if it has none yet.
 fn stored(folder: &Path) -> Result<Vec<u8>, String> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -148,8 +147,8 @@ fn stored(folder: &Path) -> Result<Vec<u8>, String> {
     Err("no checkpoint is stored".to_owned())
 }
 
-/// All that passes between a coordinator, its workers and an observer, while checkpoints go to the
-/// coordinator and one is fetched by another worker: none of it can be read on the way.
+/// An eavesdropper learns no token, no checkpoint and no event from the traffic between a coordinator, its workers and
+/// an observer, while checkpoints are stored and another worker fetches one.
 #[test]
 fn who_listens_on_the_wire_learns_no_token_no_checkpoint_and_no_event() {
     let Some(_turn) = shared_live_turn() else { return };
@@ -219,7 +218,7 @@ fn who_listens_on_the_wire_learns_no_token_no_checkpoint_and_no_event() {
     }
 }
 
-/// Takes what calls at a port, as user nobody, and prints what it was told.
+/// A script that accepts connections at a port, as user nobody, and prints what it receives.
 const LISTENER: &str = "
 import socket, sys, time
 at = socket.socket()
@@ -242,8 +241,8 @@ while calls < 6:
 sys.stdout.buffer.write(heard)
 ";
 
-/// Whoever takes the port of a coordinator that has died is told nothing, and the workers dial on
-/// until theirs is back.
+/// A process that takes the port of a dead coordinator learns nothing, and the workers keep trying until their
+/// coordinator is back.
 #[test]
 fn who_takes_a_dead_coordinators_port_learns_nothing_and_its_workers_dial_on() {
     let Some(_turn) = shared_live_turn() else { return };
@@ -284,15 +283,14 @@ fn who_takes_a_dead_coordinators_port_learns_nothing_and_its_workers_dial_on() {
     attacked.is_unharmed(0);
 }
 
-/// Time for which nothing passes, of the 2 s after which a worker counts as lost.
+/// Time for which no message passes; a worker counts as lost after 2 s.
 const PARTITION: Duration = Duration::from_millis(1200);
 
-/// A connection over which bytes have passed for so long carries a session: its worker was welcomed and beats every 250 ms.
-/// Who shakes hands, or waits for the welcome, is done or silent sooner.
+/// A connection that carries bytes for at least this long is that of a session, whose worker beats every 250 ms. A
+/// connection that is in a handshake or waits for the welcome is done or silent sooner.
 const SESSION: Duration = Duration::from_millis(700);
 
-/// A link that is cut for less than a worker may be silent costs no worker, though what was lost on
-/// it is not sent again in time.
+/// A partition that is shorter than the allowed silence costs no worker, although lost data are not repeated in time.
 #[test]
 fn a_partition_shorter_than_lost_after_costs_no_worker() {
     let Some(_turn) = timed_live_turn() else { return };
@@ -325,7 +323,7 @@ fn a_partition_shorter_than_lost_after_costs_no_worker() {
     attacked.is_unharmed(0);
 }
 
-/// What a token of one role opens, as the commands show it.
+/// A token gives access to what its role may do, as the commands show.
 #[test]
 fn a_token_opens_what_its_role_may() {
     let Some(_turn) = shared_live_turn() else { return };

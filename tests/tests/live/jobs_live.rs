@@ -1,5 +1,5 @@
-//! Live runs of parallel jobs that are stopped, killed, or lose their machine: they go on, and all
-//! jobs come to the right answers.
+//! Live runs of parallel jobs that are stopped, killed, or lose their machine: they are resumed, and all jobs come to
+//! the right answers.
 //!
 //! They need what the other live tests need (`whole_runs.rs`).
 
@@ -16,22 +16,22 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// One of [`JOBS`] in this folder, with these options.
+/// Begins a live run of [`JOBS`] in this folder, with these options.
 fn begun(folder: &Path, options: &[&str]) -> UnderWay {
     let file = folder.join("experiment.toml");
     fs::write(&file, jobs_experiment("goes-on", "easy", &JOBS)).unwrap();
     UnderWay::live(&folder.join("out"), &file, &[&["--scheduler", "measy"], options].concat())
 }
 
-/// The same when the first of them has ended and others run.
+/// Begins a live run of [`JOBS`], and waits until the first job has ended and others run.
 fn in_the_middle(folder: &Path) -> UnderWay {
     let run = begun(folder, &[]);
     wait_for_report(run.out(), "task-finished", 0);
     run
 }
 
-/// A whole run, whose worker was lost once: what had ended stays so, what ran began again, and
-/// all jobs are verified.
+/// Checks a finished run that lost its worker once: jobs that had ended stayed so, running jobs began again, and all
+/// jobs are verified.
 fn all_jobs_end_after_the_loss(out: &Path) {
     let summary = summary(out);
     assert_eq!(summary["tasks"]["verified"], 5, "{summary:#}");
@@ -61,8 +61,8 @@ fn all_jobs_end_after_the_loss(out: &Path) {
     assert_eq!(machines, 2, "the machine is made again");
 }
 
-/// Does `what` to a run that is under way, given its folder and the traces there were before it. In
-/// the end the run is whole, and of it nothing is left.
+/// Calls `what` with a running run, its folder and the traces that were there before it; then checks that the run is
+/// complete and left nothing behind.
 fn survives(what: impl FnOnce(UnderWay, &Path, &[String])) {
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
@@ -74,7 +74,7 @@ fn survives(what: impl FnOnce(UnderWay, &Path, &[String])) {
     nothing_is_left_but(&before);
 }
 
-/// The run in this folder goes on to its end.
+/// Resumes the run in this folder and waits for its end.
 fn goes_on(out: &Path) {
     let resumed = UnderWay::resumed(out).ended();
     assert!(resumed.status.success(), "{}", text(&resumed));
@@ -117,7 +117,8 @@ fn jobs_whose_worker_is_killed_run_on_one_that_is_started_again() {
     });
 }
 
-/// The worker, of these of a run on this host, that made the machine: it has processes in its groups.
+/// Of these workers of a run on this host, the one that has the machine of the jobs: it has processes in its control
+/// groups.
 fn with_the_machine(out: &Path, workers: &[Pid]) -> Pid {
     let log = events(out);
     let created = log.iter().rfind(|event| event["report"] == "vm-created").unwrap();
@@ -160,11 +161,11 @@ fn a_machine_whose_worker_is_lost_is_made_again_on_the_one_that_stood_by() {
     nothing_is_left_but(&before);
 }
 
-/// Every job keeps what it has done, once a second of real time.
+/// Settings by which every job takes a checkpoint once a second of real time.
 const CHECKPOINT: &str =
     "[checkpoint]\npolicy = \"every\"\nperiod = \"60s\"\nof = \"work\"\nfixed = \"20s\"\n";
 
-/// What of its work each start of a job was sent with, in ppm, by job and attempt.
+/// The work with which each attempt at a job began: job, attempt and part of the work in ppm.
 fn sent_with(log: &[Value]) -> Vec<(u64, u64, u64)> {
     let effects = log.iter().filter_map(|event| event["effects"].as_array()).flatten();
     let sent = effects.filter(|effect| effect["effect"] == "task-sent");
@@ -172,8 +173,8 @@ fn sent_with(log: &[Value]) -> Vec<(u64, u64, u64)> {
     sent.map(|e| (of(e, "task"), of(e, "attempt"), e["from"][1].as_u64().unwrap_or(0))).collect()
 }
 
-/// What the jobs that were lost had kept is what they went on from, and nothing that was kept was
-/// done again; they came to the right answers.
+/// Checks that lost jobs continued from their checkpoints, that no checkpointed work was repeated, and that all
+/// answers are right.
 fn jobs_went_on_from_their_checkpoints(out: &Path) {
     let of_run = summary(out);
     assert_eq!(of_run["tasks"]["verified"], 5, "{of_run:#}");
@@ -201,7 +202,7 @@ fn jobs_went_on_from_their_checkpoints(out: &Path) {
     assert!(restored > 0, "none had kept anything: {:?}", sent_with(&log));
 }
 
-/// Such a run, once a job has kept something.
+/// Begins a run with checkpoints, and waits until a job has one.
 fn keeping(folder: &Path, options: &[&str]) -> UnderWay {
     let file = folder.join("experiment.toml");
     fs::write(&file, jobs_experiment("keeps", "easy", &JOBS) + CHECKPOINT).unwrap();
@@ -244,7 +245,7 @@ fn jobs_whose_coordinator_and_workers_are_killed_go_on_from_their_checkpoints() 
     nothing_is_left_but(&before);
 }
 
-/// What `dormouse` says to these words about a run that goes.
+/// The output of `dormouse` with these words about a running run.
 fn says(words: &[&str]) -> Output {
     Command::new(dormouse()).args(words).output().unwrap()
 }

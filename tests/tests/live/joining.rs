@@ -1,4 +1,4 @@
-//! Workers that a coordinator of a real run takes or refuses.
+//! Workers that the coordinator of a real run accepts or refuses.
 //!
 //! They need root and control groups. Elsewhere each is skipped and says so; with `CI=true` that is
 //! a failure.
@@ -14,7 +14,7 @@ use dormouse_tests::{dormouse, shared_live_turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A token of a run that is none.
+/// A token in the right format that belongs to no run.
 const TOKEN: &str = "dm1.worker.99999999999.\
                      0000000000000000000000000000000000000000000000000000000000000000.\
                      0000000000000000000000000000000000000000000000000000000000000000";
@@ -107,7 +107,7 @@ fn a_worker_that_has_not_joined_ends_with_who_started_it() {
     }
 }
 
-/// The one line of a worker that was refused, which it is with status 2.
+/// The one line of output of a worker that was refused; checks that its exit status is 2.
 fn refusal(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -164,7 +164,7 @@ fn who_joins_is_said_once_by_either_side() {
     assert!(said.contains("joined run j60-sc2") && said.contains(&address), "{said}");
 }
 
-/// A worker that nobody answers tries for as long as it is told to.
+/// A worker that gets no answer tries for the time that it was given, ever more seldom, and then gives up.
 #[test]
 fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
     let Some(_turn) = shared_live_turn() else { return };

@@ -1,5 +1,5 @@
-//! Live runs whose VMs are preempted at the ends of drawn lifetimes, with tasks that are checkpointed where the
-//! dynamic program has it and under the batch service: what happens is what happens in virtual time.
+//! Live runs whose VMs are preempted at the ends of random lifetimes. Tasks are checkpointed by the dynamic program,
+//! under the batch service; the live run agrees with the virtual one.
 //!
 //! They need root, control groups and CRIU (`scripts/get-criu`). Elsewhere they are skipped and say so;
 //! with `CI=true` that is a failure.
@@ -13,22 +13,22 @@ use dormouse_tests::{
 };
 use serde_json::Value;
 
-/// Five VMs are preempted young, none sooner than 26 s after a checkpoint of it.
+/// A seed under which five VMs are preempted young, none sooner than 26 s after a checkpoint on it.
 const SEED: &str = "25";
 
-/// Six tasks of the ten: 25 seconds of real time.
+/// Settings for six of the ten tasks: 25 seconds of real time.
 const TASKS: &str =
     r#"workload.task=[{name="work",count=6,memory="10 MB",runtime={"c3.large"="6m"}}]"#;
 
-/// What a checkpoint may be late for CRIU and its way to the store, emulated s: 0.3 real ones, and no VM of this seed is
-/// preempted so soon after one.
+/// By how much CRIU and the transfer may delay a checkpoint, in emulated seconds: 0.3 real seconds. Under this seed no
+/// VM is preempted so soon after a checkpoint.
 const LATE: f64 = 8.9;
 
-/// A task's work, and what a checkpoint costs it, in s.
+/// Work of a task in seconds; the next constant is the cost of a checkpoint, in seconds.
 const WORK: f64 = 360.0;
 const COST: f64 = 5.0;
 
-/// The summary and the log of a run of it.
+/// Makes a run, live with these options if there are any; returns its summary and its log.
 fn run(out: &Path, live: &[&str]) -> (Value, Vec<Value>) {
     let out_dir = out.to_str().unwrap();
     let args = ["run", "bathtub-live", "--seed", SEED, "--set", TASKS, "--out", out_dir];
@@ -45,7 +45,7 @@ fn number(of: &Value, key: &str) -> u64 {
     of[key].as_u64().unwrap()
 }
 
-/// Each effect of this name, and when.
+/// Each effect of this name, with its time in seconds.
 fn effects<'a>(events: &'a [Value], name: &'a str) -> impl Iterator<Item = (f64, &'a Value)> {
     let of = move |event: &'a Value| {
         let all = event["effects"].as_array().into_iter().flatten();
@@ -54,7 +54,7 @@ fn effects<'a>(events: &'a [Value], name: &'a str) -> impl Iterator<Item = (f64,
     events.iter().flat_map(of)
 }
 
-/// The ages at which VMs were preempted, in s.
+/// The ages at which VMs were preempted, in seconds, by VM.
 fn ages(events: &[Value]) -> BTreeMap<u64, f64> {
     let ready: BTreeMap<_, _> =
         effects(events, "vm-ready").map(|(at, it)| (number(it, "vm"), at)).collect();
@@ -62,15 +62,15 @@ fn ages(events: &[Value]) -> BTreeMap<u64, f64> {
     preempted.map(|(at, it)| (number(it, "vm"), at - ready[&number(it, "vm")])).collect()
 }
 
-/// When each kept checkpoint was reported, in s, by task, attempt and part of the work in ppm.
+/// The time in seconds at which each checkpoint was reported, by task, attempt and part of the work in ppm.
 fn kept(events: &[Value]) -> BTreeMap<(u64, u64, u64), f64> {
     let kept = events.iter().filter(|event| event["report"] == "checkpoint-taken");
     let key = |event: &Value| ["task", "attempt", "done"].map(|key| number(event, key)).into();
     kept.map(|event| (key(event), seconds(event))).collect()
 }
 
-/// The work that was lost with VMs, in s: what their attempts had time for that no checkpoint keeps. A VM
-/// owes an attempt its time from when it is sent on.
+/// The work that was lost with VMs, in seconds: the time of their attempts that no checkpoint covers. An attempt's
+/// time counts from when it is sent.
 fn lost(events: &[Value]) -> f64 {
     let key = |of: &Value| (number(of, "task"), number(of, "attempt"));
     let is_end = |event: &&Value| event["report"] == "task-finished";
@@ -91,7 +91,7 @@ fn lost(events: &[Value]) -> f64 {
     lost
 }
 
-/// What every attempt began with, in ppm.
+/// The work with which every attempt began, in ppm, by task and attempt; `None`: from scratch.
 fn sent(events: &[Value]) -> BTreeMap<(u64, u64), Option<u64>> {
     let key = |it: &Value| (number(it, "task"), number(it, "attempt"));
     effects(events, "task-sent").map(|(_, it)| (key(it), it["from"][1].as_u64())).collect()
@@ -140,7 +140,7 @@ fn vms_are_preempted_at_their_ages_and_checkpoints_are_kept_where_the_plan_has_t
     assert!((ends[0] - ends[1]).abs() <= ends[0] / 100.0, "{ends:?}");
 }
 
-/// A service whose VMs cost too much for five minutes, and somebody else with a VM for three hours.
+/// Settings of a service whose VMs cost too much for five minutes, and of another tenant with a VM for three hours.
 const BESIDE: &str = r#"
 name = "beside"
 [cloud]
@@ -214,7 +214,7 @@ fn a_live_service_reuses_its_vms_as_in_virtual_time() {
     nothing_is_left_but(&before);
 }
 
-/// Jobs of two hours on VMs that live for less, and for hardly more.
+/// Jobs of two hours on VMs that live for less than that, or hardly longer: the run says that its VMs always fail.
 #[test]
 fn vms_that_always_fail_are_said_to_do_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The live page in a real Chromium, through real runs.
+//! The live page in a real Chromium, during real runs.
 //!
 //! It needs what live runs need (`tests/live.rs`), and Debian's `chromium` and `chromium-driver`.
 //! Elsewhere each test is skipped and says so; with `CI=true` that is a failure.
@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 const LOOKS: &str = include_str!("live_page/looks.js");
 
-/// Six tasks of 600 s on spot VMs, 24 seconds of real time and what the page adds; nothing interrupts them but the page.
+/// Six tasks of 600 s on spot VMs: 24 seconds of real time and what actions on the page add; only the page interrupts
+/// them.
 const EXPERIMENT: &str = r#"name = "looked-at"
 seed = 1
 [cloud]
@@ -38,7 +39,7 @@ speedup = 30
 share = 0.1
 "#;
 
-/// The address of a run's page, which its folder has once it is served.
+/// The address of a run's page, read from the run's folder once the page is served.
 fn address_in(out: &Path) -> String {
     wait_for("the page is served", Duration::from_secs(30), || {
         let file = out.join("http");
@@ -51,7 +52,7 @@ fn address_in(out: &Path) -> String {
     })
 }
 
-/// A part of a run in virtual time, as a kill leaves it.
+/// Writes a part of a virtual run to `out`, as if the run had been killed.
 fn unfinished(out: &Path, folder: &Path) {
     fs::create_dir(folder).unwrap();
     let log = fs::read_to_string(out.join("events.jsonl")).unwrap();
@@ -59,7 +60,7 @@ fn unfinished(out: &Path, folder: &Path) {
     fs::write(folder.join("events.jsonl"), some.concat()).unwrap();
 }
 
-/// Clicks the dialog's button and gives the milliseconds until the VM's row has one of these states.
+/// A script that clicks the dialog's button and gives the milliseconds until the VM's row has one of these states.
 const CONFIRM: &str = r##"
 const [vm, states, done] = arguments;
 const row = () => document.querySelector(`#vms [data-vm="${vm}"]`);

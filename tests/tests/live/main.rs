@@ -1,4 +1,4 @@
-//! Whole runs with real processes: whatever takes a live turn, and what belongs to it.
+//! Tests of whole runs with real processes, each of which takes a turn on the host.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

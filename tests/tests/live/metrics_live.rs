@@ -39,7 +39,7 @@ speedup = 30
 share = 0.1
 "#;
 
-/// The folder of `prometheus` and `promtool`, or `None`, having said so, where there are none.
+/// The folder of `prometheus` and `promtool`; `None`, after printing so, if they are not installed.
 fn programs() -> Option<PathBuf> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../scripts/get-prometheus");
     let said = Command::new(script).arg("--print").output().unwrap();
@@ -51,7 +51,7 @@ fn programs() -> Option<PathBuf> {
     None
 }
 
-/// A process that ends with its test, however that ends.
+/// A process that is killed when its test ends, however that is.
 struct Beside(Child);
 
 impl Drop for Beside {
@@ -62,7 +62,7 @@ impl Drop for Beside {
     }
 }
 
-/// The address of a run's page, which its folder has once it is served.
+/// The address of a run's page, read from the run's folder once the page is served.
 fn page_in(out: &Path) -> String {
     wait_for("the page is served", Duration::from_secs(30), || {
         let file = out.join("http");
@@ -80,7 +80,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    /// Begins in this folder, with the alerts that the project ships.
+    /// Starts Prometheus in this folder, with the alerts that the project ships.
     fn start(programs: &Path, folder: &Path, target: &str) -> Self {
         let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/../testbed/watch/prometheus");
         let config = format!(
@@ -110,7 +110,7 @@ impl Prometheus {
         prometheus
     }
 
-    /// The one value of an expression now.
+    /// The present value of an expression that has one value.
     fn value(&self, expression: &str) -> Result<f64, String> {
         let encoded: String = expression
             .bytes()
@@ -137,7 +137,7 @@ impl Prometheus {
     }
 }
 
-/// What a server says to a request for this path: the status and the body, with the head before it.
+/// A server's answer to a request for this path: the status, and the whole text with head and body.
 fn get(address: &str, path: &str, headers: &[&str]) -> Result<(u16, String), String> {
     let said = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;
@@ -156,7 +156,7 @@ fn get(address: &str, path: &str, headers: &[&str]) -> Result<(u16, String), Str
     status.map(|status| (status, body)).ok_or(said)
 }
 
-/// What `promtool` says of this input; it must be content, without a warning.
+/// Runs `promtool` on this input; it must succeed without a warning.
 fn promtool(programs: &Path, words: &[&str], input: &str) {
     let mut tool = Command::new(programs.join("promtool"));
     let tool = tool.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

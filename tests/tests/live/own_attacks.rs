@@ -1,5 +1,5 @@
-//! Programs of a user's own that mean harm, in a live run: by the names of what they leave, by rewriting what their
-//! worker reads, by changing what checks them. The run ends as it should, and its host stays.
+//! Harmful programs of users in a live run: by the names of files that they leave, by rewriting what their worker
+//! reads, by changing their checks. The run ends as it should, and its host is unharmed.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and Python.
 
@@ -13,7 +13,7 @@ use dormouse_tests::{
     traces,
 };
 
-/// One host, whose VMs nobody takes away.
+/// Settings of a cloud with one host, whose VMs are never taken away.
 const CLOUD: &str = r#"name = "own-attacks"
 seed = 1
 [cloud]
@@ -35,9 +35,9 @@ kind = "bag"
 deadline = "45m"
 "#;
 
-/// Leaves all that has no place in a folder of results: names of 1,020 bytes, with line ends and escapes in them or in
-/// no encoding, deep folders, thousands of files, pipes, sockets, hard links, links that lead out, a sparse file. It
-/// stays for a checkpoint.
+/// A program that leaves files which do not belong in a folder of results: names of 1,020 bytes, with line ends and
+/// escapes or in no encoding, deep folders, thousands of files, pipes, sockets, hard links, links that lead out, a
+/// sparse file. It waits for a checkpoint.
 const LITTER: &str = r#"
 import os, socket, time
 os.mkdir("a")
@@ -73,14 +73,15 @@ print("esc\x1b[2Jape")
 time.sleep(1)
 "#;
 
-/// Fails, and has a child say otherwise in the place where its supervisor does.
+/// A program that fails, and has a child claim success in the place where its supervisor reports.
 const FORGER: &str = r#"#!/bin/sh
 good='{"exit":{"status":0},"verify":{"status":0}}'
 (while :; do echo "$good" > ../new; mv ../new ../result.json; echo "$good" > ../result.partial; done) &
 exit 3
 "#;
 
-/// Makes a wrong answer, and has the check find it right: by changing the check, what it compares with, and what it runs.
+/// A program that gives a wrong answer, and makes the check accept it: by changing the check, what it compares with,
+/// and what it runs.
 const CHEAT: &str = r#"#!/bin/sh
 echo wrong > answer
 printf '#!/bin/sh\nexit 0\n' > check.sh
@@ -92,7 +93,7 @@ chmod 755 cmp
 exit 0
 "#;
 
-/// Makes the right answer, and has a child spoil it once it has ended.
+/// A program that gives the right answer, and has a child spoil it after the end.
 const HONEST: &str = r#"#!/bin/sh
 cp key answer
 echo trap > trap
@@ -100,7 +101,8 @@ echo trap > trap
 exit 0
 "#;
 
-/// Takes longer than it is to the next checkpoint, and passes an answer that is as it should be, where nothing else of the program's is there, and nothing can be changed.
+/// A check that takes longer than the time to the next checkpoint. It accepts a right answer if no other file of the
+/// program is there and nothing can be changed.
 const CHECK: &str = r#"#!/bin/sh
 echo "a check looks at $1" >&2
 sleep 1
@@ -144,7 +146,7 @@ fn provide(folder: &Path) {
     fs::write(folder.join("attacks.toml"), format!("{CLOUD}{}", tasks.concat())).unwrap();
 }
 
-/// Whether a text has nothing in it that a terminal obeys, but line ends.
+/// Whether a text has no control characters except line ends.
 fn is_harmless(text: &str) -> bool {
     !text.chars().any(|c| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c)))
 }

@@ -1,4 +1,4 @@
-//! `dormouse measure` carries each program to another VM in a second run, and names what that changes of it.
+//! `dormouse measure` moves each program to another VM in a second run, and reports what the move changes.
 //!
 //! It needs what the other live tests need (`whole_runs.rs`), and Python.
 
@@ -8,8 +8,8 @@ use std::path::Path;
 use dormouse_tests::{nothing_is_left_but, run_in, shared_live_turn, traces};
 use serde_json::Value;
 
-/// Three programs of some seconds: one that relies on nothing that CRIU loses, one that does, and one that leaves the time,
-/// another in each run.
+/// Three programs of some seconds: one needs nothing that CRIU loses, one does, and one writes the time, which differs
+/// in each run.
 const TASKS: &str = r#"name = "own-carried"
 [workload]
 kind = "bag"

@@ -1,5 +1,5 @@
-//! Programs of others that read a folder of their worker's host, in live runs: they do where its operator allows it, read-only
-//! and after a move, too.
+//! Programs that read a folder of their worker's host, in live runs: they may if the host's operator allows it,
+//! read-only, and after a move as well.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and Python.
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use dormouse_tests::{dormouse, events, nothing_is_left_but, shared_live_turn, traces};
 
-/// One VM, which is taken away in the middle of the work.
+/// Settings of a cloud with one VM, which is taken away in the middle of the work.
 const CLOUD: &str = r#"name = "own-mounts"
 [cloud]
 boot = "5s"
@@ -37,7 +37,7 @@ kind = "bag"
 deadline = "60m"
 "#;
 
-/// Keeps a library of the folder open and mapped, and tries to write there.
+/// A program that keeps a library of the folder open and mapped, and tries to write there.
 const READER: &str = r#"
 import mmap, os, sys, time
 folder = sys.argv[1]

@@ -1,5 +1,5 @@
-//! How a real second of a program of one's own becomes emulated ones (docs/own-programs.md): the same in virtual time,
-//! in every live run and at every share of a core.
+//! The pace of a user's program: how many emulated seconds a second of CPU time becomes (docs/own-programs.md). It is
+//! the same in virtual time, in every live run and at every share of a core.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use dormouse_tests::{dormouse_says, events, live_turn, summary};
 use serde_json::Value;
 
-/// On demand, so that nothing but the program takes time.
+/// A cloud with on-demand VMs only, so that nothing but the program takes time.
 const CLOUD: &str = r#"name = "pace"
 [cloud]
 catalogue = "ec2-2020"
@@ -28,12 +28,12 @@ runtime = "measured"
 memory = "64 MB"
 "#;
 
-/// Measured: ten seconds of a core, at a third of one.
+/// A measurement of a program: ten seconds of CPU time, made at a third of a core.
 const MEASURED: &str = r#"{ "dormouse": "0.1.0", "share": 333333, "pace": 30.0, "measures": [{
   "task": "task", "kind": ["./count"], "program": "", "exit-status": 0, "wall-us": 30000000, "cpu-us": 10000000,
   "waited-us": 0, "memory": 1000000, "directory": 0 }] }"#;
 
-/// The folder with an experiment of a program of this text.
+/// A folder with an experiment whose task runs the program with this text.
 fn folder(program: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -54,7 +54,7 @@ fn run(folder: &Path, options: &[&str], out: &str) -> Value {
     summary(&out)
 }
 
-/// The example of the page: a program that computes for 10 s on a core takes five minutes.
+/// The page's example: at a pace of thirty, a program that computes for 10 s on a core takes five minutes.
 #[test]
 fn ten_seconds_of_a_core_are_five_minutes_at_a_pace_of_thirty() {
     let folder = folder("#!/bin/sh\n");
@@ -65,8 +65,8 @@ fn ten_seconds_of_a_core_are_five_minutes_at_a_pace_of_thirty() {
     }
 }
 
-/// Live, at two shares: each second of a core that the program had counted for 30 s, within 2 %, as in virtual time. What it
-/// waited for its quota is not taken for a wait of its own, of which it does none.
+/// A second of CPU time counts for 30 s in live runs at two shares of a core, within 2 %, as in virtual time. Waiting
+/// for the quota does not count as waiting of the program itself.
 #[test]
 fn a_second_of_a_core_counts_for_as_much_at_every_share() {
     let Some(_turn) = live_turn() else { return };
@@ -98,8 +98,8 @@ fn a_second_of_a_core_counts_for_as_much_at_every_share() {
     }
 }
 
-/// Three tasks of a host with two vCPUs that begin with 3,000 files: what passes until they have them is said, and it is
-/// neither owed to them nor work of theirs. The third finds what came for the others.
+/// Three tasks begin with 3,000 files on a host with two vCPUs. The time until the files are there is reported, and is
+/// neither owed to the tasks nor work of theirs. The third task finds the files there.
 #[test]
 fn the_time_until_inputs_have_come_is_no_work() {
     let Some(_turn) = live_turn() else { return };

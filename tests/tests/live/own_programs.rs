@@ -1,5 +1,5 @@
-//! Programs of others as tasks of live runs: their VMs are taken away, they go on from their checkpoints on others, and
-//! leave what they leave undisturbed.
+//! Users' programs as tasks of live runs: their VMs are taken away, they continue from their checkpoints on other VMs,
+//! and their outputs are the same as without disturbance.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and the programs themselves, which `scripts/test`
 //! installs: Python with numpy and SQLite, minisat, xz.
@@ -12,8 +12,8 @@ use dormouse_tests::{
     checks_and_replays, dormouse_says, nothing_is_left_but, shared_live_turn, summary, traces,
 };
 
-/// Three VMs on two hosts, which are all taken away in the middle of the work; what is launched in their place
-/// goes on with the checkpoints of their tasks.
+/// Three VMs on two hosts, all taken away in the middle of the work; their replacements continue from the checkpoints
+/// of the tasks.
 const CLOUD: &str = r#"name = "own-programs"
 seed = 1
 [cloud]
@@ -39,7 +39,7 @@ kind = "bag"
 deadline = "45m"
 "#;
 
-/// A program, what it is given, and the outputs that are the same whenever it runs.
+/// A program, its input, and its outputs that are the same in every run.
 struct Kind {
     name: &'static str,
     command: &'static [&'static str],
@@ -92,7 +92,7 @@ const KINDS: [Kind; 6] = [
     },
 ];
 
-/// The programs and what they are given, in a folder of their own.
+/// Writes the programs and their input to a folder.
 fn provide(folder: &Path) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/own");
     for entry in fs::read_dir(&fixtures).unwrap() {
@@ -108,7 +108,7 @@ fn provide(folder: &Path) {
     fs::write(folder.join("words.txt"), words.collect::<String>()).unwrap();
 }
 
-/// What a program leaves that nobody disturbs.
+/// The outputs of a program that runs without disturbance.
 fn undisturbed(kind: &Kind, folder: &Path) -> Vec<u8> {
     let alone = tempfile::tempdir().unwrap();
     for input in kind.inputs {
@@ -157,7 +157,7 @@ fn programs_of_others_go_on_on_other_vms_and_leave_what_they_leave_undisturbed()
     nothing_is_left_but(&before);
 }
 
-/// One that checks its answer, one that nobody checks, one that fails and one whose answer is wrong.
+/// Four tasks: one checks its answer, one is not checked, one fails, and one gives a wrong answer.
 const ENDS: &str = r#"
 [[workload.task]]
 name = "checked"
@@ -183,8 +183,8 @@ runtime = { "c3.large" = "20s" }
 memory = "10 MB"
 "#;
 
-/// Nothing that is said of a program that failed says that it was done: not on the terminal, in the summary, in the
-/// tables, on the page or by `explain`.
+/// A program that failed is nowhere called done: on the terminal, in the summary, in the tables, on the page or by
+/// `explain`.
 #[test]
 fn a_program_that_failed_is_never_called_done() {
     let Some(_turn) = shared_live_turn() else { return };

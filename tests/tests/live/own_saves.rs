@@ -1,5 +1,5 @@
-//! Programs that save their work by themselves, in live runs: at the notice that their VM is taken away, which one
-//! reads with boto3's core at the metadata endpoint, or whenever they see fit; and one that saves nothing.
+//! Programs that save their work themselves, in live runs: at the notice that their VM is taken away, which one reads
+//! with boto3's core at the metadata endpoint, or at times of their own; and one that saves nothing.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and `python3-botocore`, which `scripts/test` installs.
 
@@ -13,7 +13,7 @@ use dormouse_tests::{
 };
 use serde_json::Value;
 
-/// Beside the example's own task: one that saves after each 250,000 rounds, and one that saves nothing.
+/// Two further tasks: one saves after each 250,000 rounds, and one saves nothing.
 const OTHERS: &str = r#"
 [[workload.task]]
 name = "own"
@@ -33,7 +33,7 @@ memory = "100 MB"
 directory = "16 MiB"
 "#;
 
-/// What the program leaves that nobody disturbs, without any metadata.
+/// The output of the program without disturbance or metadata.
 fn undisturbed(program: &Path) -> Vec<u8> {
     let alone = tempfile::tempdir().unwrap();
     let mut command = Command::new("/usr/bin/python3");
@@ -43,7 +43,7 @@ fn undisturbed(program: &Path) -> Vec<u8> {
     fs::read(alone.path().join("answer.txt")).unwrap()
 }
 
-/// What each attempt at a task began with, in ppm.
+/// The work with which each attempt at a task began, in ppm.
 fn began_with(log: &[Value], task: u64) -> Vec<u64> {
     let starts = log.iter().filter(|event| event["report"] == "task-started");
     let starts = starts.filter(|event| event["task"] == task);

@@ -1,6 +1,6 @@
-//! What a checkpoint and a move do not change of programs of others, in live runs: a child that stands still stands still, nobody
-//! hears of a signal that nobody sent, and what CRIU loses is put back. And what is said where they do change something: of
-//! a program that does nothing since it was restored, and of a save that came too late.
+//! Effects of checkpoints and moves on users' programs in live runs. There are none on stopped children and signals,
+//! and what CRIU loses is restored. Where there are effects, they are reported: a program that does nothing after its
+//! restore, and a save that comes too late.
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and Python.
 
@@ -41,7 +41,7 @@ speedup = SPEEDUP
 const HABITS: [&str; 6] =
     ["affinity", "sigcont", "stopped_child", "timerfd_fast", "timerfd_slow", "waitstop"];
 
-/// A live run in a folder of its own, whose tasks are these words of the experiment's file.
+/// A live run in a folder of its own; its tasks are set by the experiment text that is passed in.
 struct OwnRun {
     folder: tempfile::TempDir,
 }

@@ -1,4 +1,4 @@
-//! The part `live` of a paper: one cell on real processes, its figures beside those of virtual runs.
+//! The part `live` of a paper: one cell on real processes, with its figures beside those of virtual runs.
 //!
 //! It needs what the other live tests need (`whole_runs.rs`).
 
@@ -12,7 +12,7 @@ use dormouse_tests::{
 };
 use serde_json::Value;
 
-/// Ten tasks on VMs that the bathtub takes away, the shortest cell of all papers.
+/// The shortest live cell of all papers: ten tasks on VMs that are taken away by the bathtub law.
 #[test]
 fn a_papers_live_cell_stands_beside_the_virtual_one() {
     let Some(_turn) = timed_live_turn() else { return };

@@ -1,5 +1,5 @@
-//! A live run under a scheduler that is a program of its own: it is as true as any other, and goes on
-//! after its program has failed and after it was killed itself.
+//! A live run under a scheduler that is a program of its own: it is as faithful as any other, and can be resumed after
+//! the program has failed and after the run was killed.
 //!
 //! It needs what the other live tests need (`whole_runs.rs`), and Python 3.
 
@@ -43,7 +43,7 @@ speedup = 30
 share = 0.05
 "#;
 
-/// The experiment in a folder, and its scheduler from these files, the first of which is run.
+/// Writes the experiment and these files of its scheduler to a folder; the first file is the program that is run.
 fn experiment(folder: &Path, programs: &[(&str, &str)]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     for (name, file) in programs {

@@ -1,5 +1,5 @@
-//! Live runs of what files say of the world: jobs that follow others, types that become scarce, and
-//! credits that are spent before they are earned.
+//! Live runs with settings from files: jobs that follow others, types that become scarce, and credits that are spent
+//! before they are earned.
 //!
 //! They need what the other live tests need (`whole_runs.rs`).
 

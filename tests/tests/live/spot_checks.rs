@@ -1,4 +1,4 @@
-//! Parts of tasks that another host computes again, once a run has ended.
+//! Spot checks: parts of tasks that another host computes again after the end of a run.
 //!
 //! The live tests need what the other live tests need (`whole_runs.rs`).
 
@@ -29,10 +29,11 @@ speedup = 60
 share = 0.1
 "#;
 
-/// The same tasks, each of which is CG: a repetition takes some tens of milliseconds.
+/// The task setting for kernels of the kind CG, whose repetitions take some tens of milliseconds each.
 const KERNEL: &str = "tasks = { kind = \"cg\", class = \"S\" }\n";
 
-/// Six programs of the user's own on two VMs of a vCPU each, a second of CPU time each, of which all may be run again.
+/// An experiment of six user programs on two VMs of a vCPU each; each takes a second of CPU time, and all may be run
+/// again.
 fn own(script: &str, deterministic: bool) -> String {
     format!(
         r#"name = "checked-own"
@@ -64,7 +65,7 @@ spot-checks = 1.0
     )
 }
 
-/// Runs an experiment live on so many workers, with this variable in their environment.
+/// Runs an experiment live on `workers` workers, with this variable in their environment.
 fn run_text(text_of: &str, out: &Path, workers: &str, variable: Option<(&str, &str)>) -> Output {
     let file = out.with_extension("toml");
     fs::write(&file, text_of).unwrap();
@@ -82,7 +83,7 @@ fn run(out: &Path, workers: &str, variable: Option<(&str, &str)>) -> Output {
     run_text(CHECKED, out, workers, variable)
 }
 
-/// What the checks of a run took of the CPU time that its attempts took, in percent.
+/// CPU time of a run's spot checks, in percent of that of its attempts.
 fn part_of_cpu_time(out: &Path) -> f64 {
     let spent = |of: &str, kind: &str| -> f64 {
         let all = events(out).into_iter().filter(|event| event[of] == kind);
@@ -97,7 +98,7 @@ fn evidence(summary: &Value) -> String {
     said.join("|")
 }
 
-/// What came of the spot checks, in the log.
+/// The results of the spot checks, from the log.
 fn found(out: &Path) -> Vec<Value> {
     let all = events(out).into_iter();
     all.filter(|event| event["event"] == "spot-check").collect()
@@ -193,8 +194,8 @@ fn parallel_jobs_are_computed_again_in_part_and_workers_that_waited_are_found() 
     assert!(said.contains("NOT FAITHFUL") && said.contains("computed again: place"), "{said}");
 }
 
-/// A program of the user's own that says that it is deterministic is run once more in full; one that is not is told of, and so would
-/// be an output that no program made.
+/// A program of the user's that is declared deterministic is run again in full. One that is not deterministic is found
+/// and reported, as an output would be that no program made.
 #[test]
 fn a_deterministic_program_is_run_again_in_full_and_one_that_is_not_is_found() {
     let Some(_turn) = shared_live_turn() else { return };

@@ -1,5 +1,4 @@
-//! A coordinator that is stopped and gone on with by the same command, as a container's is, beside
-//! workers that stay.
+//! A coordinator that is stopped and resumed by the same command, as in a container, while its workers stay.
 //!
 //! It needs what the other live tests need (`whole_runs.rs`).
 
@@ -40,7 +39,7 @@ share = 0.1
 lost-after = "2.5s"
 "#;
 
-/// How long it is stopped: more than three times as long as a worker is given without a word.
+/// Time for which the coordinator is stopped: more than three times the allowed silence of a worker.
 const STOPPED: Duration = Duration::from_secs(8);
 
 fn worker(address: &str, secret: &Path, name: &str, root: &Path) -> Child {

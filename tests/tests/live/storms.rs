@@ -1,6 +1,6 @@
-//! Kill storms: live runs whose coordinator, worker or both are killed at random moments, one to
-//! three times, and gone on with until they are over. Every task comes to the right answer, the
-//! log checks and replays, and nothing of the run is left on the host.
+//! Kill storms: live runs whose coordinator, worker or both are killed at random moments, one to three times, and
+//! which are resumed until they are over. Every task comes to the right answer, the log checks and replays, and
+//! nothing of the run is left on the host.
 //!
 //! `STORMS` says how many (6), `STORM_SEED` which (1); `scripts/storm` sets both. The folder of a
 //! storm that fails is kept. They need what the other live tests need (`whole_runs.rs`).
@@ -21,8 +21,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// What is run: an experiment, its tasks, and the real seconds from the beginning of a process
-/// within which it is killed, about as long as it takes.
+/// A kind of run: an experiment, its number of tasks, and the real seconds from the start of a process within which it
+/// is killed, about as long as the run takes.
 struct Kind {
     name: &'static str,
     experiment: fn() -> String,
@@ -58,8 +58,8 @@ speedup = 20
 share = 0.1
 "#;
 
-/// The same, while nothing passes between the workers and their coordinator for a while, then late, then with
-/// losses.
+/// Faults for the storm's run: nothing passes between the workers and their coordinator for a while, then messages are
+/// late, then some are lost.
 const NETWORK_FAULTS: &str = r#"
 [[fault]]
 at = "12s"
@@ -96,10 +96,10 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// How long a process may take to end once nobody kills anything any more.
+/// Time limit for the end of a process after the last kill.
 const ENDS: Duration = Duration::from_secs(120);
 
-/// Who is killed.
+/// The process or processes that are killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
     Coordinator,
@@ -107,7 +107,7 @@ enum Victim {
     Both,
 }
 
-/// A kill that happened, so long after the beginning of the process.
+/// A kill that happened, and how long after the start of the process.
 struct Killed {
     victim: Victim,
     after: Duration,
@@ -128,11 +128,11 @@ struct Storm {
     begun: Instant,
     killed: Vec<Killed>,
     coordinators: Vec<u32>,
-    /// What others had left on this host before.
+    /// Traces on this host that were there before the storm.
     before: Vec<String>,
 }
 
-/// A process of the run; it is killed with its test, however that ends.
+/// A process of the run, which is killed when its test ends, however that is.
 struct Leg {
     child: Child,
     begun: Instant,
@@ -147,7 +147,7 @@ impl Drop for Leg {
 }
 
 impl Leg {
-    /// How it ended, if it does by then.
+    /// The exit status of the process, if it ends by this instant.
     fn ends_by(&mut self, until: Instant) -> Option<ExitStatus> {
         loop {
             match self.child.try_wait().unwrap() {
@@ -194,7 +194,7 @@ impl Storm {
         self.file.with_file_name("says.log")
     }
 
-    /// Begins the run, or goes on with what there is of it.
+    /// Begins the run, or resumes it.
     fn leg(&mut self) -> Leg {
         let (out, file) = (self.out.to_str().unwrap(), self.file.to_str().unwrap());
         // Without the first line of its log it has not begun.
@@ -257,7 +257,7 @@ impl Storm {
         }
     }
 
-    /// The right answers, and nothing left.
+    /// Checks that the answers are right and nothing is left behind.
     fn is_well(&self) {
         let summary = summary(&self.out);
         assert_eq!(summary["tasks"]["verified"], self.kind.tasks, "{:#}", summary["tasks"]);
@@ -287,7 +287,7 @@ impl Storm {
     }
 }
 
-/// What became of one storm: a line, and whether it was survived.
+/// Plays one storm; returns a line about it, and whether the run survived.
 fn storm(seed: u64, number: u64) -> (String, bool) {
     let kind = &KINDS[usize::try_from(number % 3).unwrap_or_default()];
     let mut folder = tempfile::Builder::new()
@@ -316,7 +316,7 @@ fn storm(seed: u64, number: u64) -> (String, bool) {
     (line, survived.is_ok())
 }
 
-/// How many faults came, by the log of a run: each is counted once, however many workers felt it.
+/// The number of faults in the log of a run; each counts once, however many workers it affects.
 fn felt(out: &Path) -> usize {
     let begun = |event: &serde_json::Value| {
         let is_one = event["event"] == "fault-felt" && event["felt"] == "begun";
@@ -325,7 +325,7 @@ fn felt(out: &Path) -> usize {
     events(out).iter().filter_map(begun).collect::<std::collections::BTreeSet<_>>().len()
 }
 
-/// A number from the environment.
+/// A number from an environment variable; `otherwise` if that is not set.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }

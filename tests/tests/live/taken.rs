@@ -15,8 +15,8 @@ use dormouse_tests::{
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-/// Two hosts that are full once the bag and the jobs have their VMs; then two requests come. At this speed-up
-/// 40 seconds of real time.
+/// An experiment with two hosts that are full once the bag and the jobs have their VMs; then two requests come. It
+/// takes 40 seconds of real time.
 const TAKEN: &str = r#"name = "taken"
 seed = 1
 [cloud]
@@ -56,7 +56,7 @@ speedup = 25
 mean-error = 0.015  # its four jobs take 2.4 to 9.6 s of real time, of which a process may be 40 ms off
 "#;
 
-/// The same in 26 s of real time, of whose jobs the shortest takes 1.5 s of it.
+/// The experiment at a higher speed-up: 26 s of real time, of which the shortest job takes 1.5 s.
 fn faster(text: &str) -> String {
     text.replace(
         "speedup = 25\nmean-error = 0.015",
@@ -64,7 +64,7 @@ fn faster(text: &str) -> String {
     )
 }
 
-/// Notice and boot, emulated seconds.
+/// Time of notice and boot together, in emulated seconds.
 const WAIT_S: f64 = 80.0;
 
 fn file_in(folder: &Path, text: &str) -> String {
@@ -85,7 +85,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
     row[column].parse().unwrap()
 }
 
-/// Both requests took a spot VM of the bag's, and all work is done for all that.
+/// Checks that each of the two requests took a spot VM of the bag's, and that all work is done nevertheless.
 fn both_were_served(out: &Path) {
     checks_and_replays(out);
     let summary = summary(out);

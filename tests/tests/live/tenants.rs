@@ -52,7 +52,7 @@ fn lines(out: &Path, file: &str) -> usize {
     fs::read_to_string(out.join(file)).unwrap().lines().filter(|l| !l.starts_with(';')).count()
 }
 
-/// Both tenants have done all their work, and every tool says so.
+/// Checks that both tenants have done all their work, by every command that reports it.
 fn both_are_done(out: &Path, tasks: u64, jobs: u64) {
     let summary = summary(out);
     let [bag, of_jobs] = &summary["tenants"].as_array().unwrap()[..] else {
@@ -113,7 +113,7 @@ fn a_room_for_one_of_them_is_shared_in_time() {
     assert!(summary(&out)["counts"]["launches_refused"].as_u64() > Some(0));
 }
 
-/// Both have done all their work, and what the VMs in the background were left is said.
+/// Checks that all work is done, and that the output says what was left for the VMs in the background.
 fn background_is_done(out: &Path, tasks: u64) {
     both_are_done(out, tasks, 5);
     let summary = summary(out);
@@ -220,7 +220,7 @@ fn a_live_run_of_both_that_is_ended_counts_the_jobs_that_came_to_their_end() {
     nothing_is_left_but(&before);
 }
 
-/// The same bag beside the jobs of `some.swf`.
+/// An experiment with the tenants' bag beside the jobs of the log `some.swf`.
 fn of_a_log() -> String {
     let (first, _) = SHARED.split_once("[tenant.workload]\nkind = \"jobs\"").unwrap();
     let jobs = "kind = \"swf\"\nprocessors = 4\non-malformed = \"skip\"\nlog = \"some.swf\"\n";
@@ -242,9 +242,7 @@ fn what_is_left_out_of_a_log_of_jobs_is_said_of_a_shared_run_too() {
     assert_eq!(summary["tenants"][1]["tasks"]["completed"], 2, "{summary:#}");
 }
 
-/// The steps of a run with very many jobs are left out of its log, whoever shares it with them; it
-/// is asked about by making it again.
-/// Leaves out of a run's folder what older versions had not: the hash chain of its log, and its seal.
+/// Removes from a run's folder what older versions did not write: the hash chain of the log, and its seal.
 fn older(run: &Path) {
     let (log, path) = (run.join("events.jsonl"), run.join("summary.json"));
     let events = fs::read_to_string(&log).unwrap();

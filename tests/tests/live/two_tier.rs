@@ -50,7 +50,7 @@ fn traces(owner: u32) -> Vec<String> {
     found
 }
 
-/// Looks until `done`; after 20 s, fails with what it saw last.
+/// Calls `done` until it succeeds; after 20 s, fails with its last error.
 fn wait_for(what: &str, mut done: impl FnMut() -> Result<(), String>) {
     let begun = Instant::now();
     while let Err(last) = done() {

@@ -141,7 +141,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
 
 #[test]
 fn a_coordinator_that_stood_still_finds_its_workers_again() {
-    /// Twice as long as a worker is given without a word, unless the run says otherwise.
+    /// Time for which a coordinator is stopped: twice the default of the allowed silence of a worker.
     const STOPPED: Duration = Duration::from_secs(10);
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
@@ -164,7 +164,7 @@ fn a_coordinator_that_stood_still_finds_its_workers_again() {
     nothing_is_left_but(&before);
 }
 
-/// A worker with processes, mounts and folders of its own.
+/// Starts a worker with processes, mounts and folders separate from this test's.
 fn worker_apart(address: &str, secret: &Path, name: &str, root: &Path) -> Child {
     Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", "--kill-child"])
@@ -355,8 +355,8 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
     nothing_is_left_but(&before);
 }
 
-/// Every job within 5 % of its promise and the mean within 1 %: jobs of two seconds of real time
-/// are 20 ms off then. The verdict must say the same, with its own bounds, but for what others do on this host.
+/// Checks that every job took its promised time within 5 %, and the mean within 1 %: for jobs of two seconds, 20 ms.
+/// The run's own verdict must agree, except for load of the host by others.
 fn jobs_took_what_they_were_promised(out: &Path, summary: &Value) {
     let kept = &summary["consolidation"]["kept"];
     assert_eq!((&kept["jobs"], &kept["past"]), (&8.into(), &Value::Array(Vec::new())), "{kept}");
@@ -397,7 +397,7 @@ name = "easy"
 speedup = 60
 "#;
 
-/// Only builds with debug assertions know this fault.
+/// A run whose quota is lifted for 200 ms is not faithful. Only builds with debug assertions have this fault.
 #[test]
 fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
     // What it may use meanwhile has to be there.
@@ -421,7 +421,8 @@ fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
     assert!(notes.contains("its quota did not hold it"), "{notes}");
 }
 
-/// To a start in another PID namespace every process of a run here is nobody's.
+/// A worker started in another PID namespace leaves a live run alone, although it sees no owner of the run's
+/// processes.
 #[test]
 fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
     let Some(_turn) = shared_live_turn() else { return };

@@ -17,10 +17,10 @@ use nix::{
     unistd::Pid,
 };
 
-/// Names the token of the tests' coordinator.
+/// Name of the environment variable with the token of the tests' coordinator.
 const TOKEN: &str = "DORMOUSE_TEST_TOKEN";
 
-/// This program in the role of the worker.
+/// Runs this program in the role of the worker.
 pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
     let config = config(address, name, root);
     let criu = env::var_os("DORMOUSE_TEST_CRIU").map(PathBuf::from).or(config.criu);
@@ -62,17 +62,17 @@ impl Agent {
         Self::start_with(address, name, None)
     }
 
-    /// One that has this CRIU.
+    /// Starts a worker that uses this CRIU.
     pub(crate) fn start_with(address: &str, name: &str, criu: Option<&Path>) -> Self {
         Self::start_both(address, name, criu, &task_program())
     }
 
-    /// One whose tasks are this program.
+    /// Starts a worker whose tasks run this program.
     pub(crate) fn start_program(address: &str, name: &str, program: &Path) -> Self {
         Self::start_both(address, name, None, program)
     }
 
-    /// One in which this goes wrong, once.
+    /// Starts a worker in which this fault occurs, once.
     pub(crate) fn start_faulty(address: &str, name: &str, fault: &str) -> Self {
         let mut command = Command::new(env::current_exe().unwrap());
         command.env("DORMOUSE_FAULT", fault);
@@ -105,7 +105,7 @@ impl Agent {
         status.unwrap()
     }
 
-    /// Lines of `stat` of the worker's children that have ended and were not reaped.
+    /// The `stat` lines of the worker's children that have ended and were not reaped.
     pub(crate) fn zombies(&self) -> Vec<String> {
         let parent = format!(" Z {} ", self.child.id());
         let processes = fs::read_dir("/proc").unwrap().flatten();
@@ -113,7 +113,7 @@ impl Agent {
         stats.filter(|stat| stat.contains(&parent)).collect()
     }
 
-    /// CPU time used in one slot of one vCPU, whichever version of control groups there is.
+    /// CPU time used in one slot of one vCPU, under either version of control groups.
     pub(crate) fn slot_cpu(&self, vcpu: &str, slot: &str) -> Duration {
         let groups = self.groups().into_iter().map(|group| group.join(vcpu).join(slot));
         let used = groups.filter_map(|group| {
@@ -127,7 +127,7 @@ impl Agent {
         used.max().unwrap()
     }
 
-    /// Groups of this worker in any hierarchy.
+    /// Control groups of this worker in any hierarchy.
     pub(crate) fn groups(&self) -> Vec<PathBuf> {
         let part = format!("-{}-", self.child.id());
         let mounts = fs::read_to_string("/proc/mounts").unwrap();
@@ -153,7 +153,7 @@ impl Drop for Agent {
     }
 }
 
-/// Waits for a condition, which is looked at often; panics with what was waited for.
+/// Waits for a condition that is checked often; panics with `what` after the deadline.
 pub(crate) fn until(what: &str, deadline: Duration, mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
@@ -162,7 +162,7 @@ pub(crate) fn until(what: &str, deadline: Duration, mut done: impl FnMut() -> bo
     }
 }
 
-/// `dormouse-task`, built if need be.
+/// Path of `dormouse-task`, which is built if necessary.
 pub(crate) fn task_program() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let build = || {

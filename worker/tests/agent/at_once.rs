@@ -1,4 +1,4 @@
-//! VMs freeze and die at once, whatever is being done to them.
+//! VMs freeze and die at once, whatever operation is in progress on them.
 
 use std::{
     fs,
@@ -20,11 +20,11 @@ use crate::{
     tasks::{create, is_task, over, stop, vector},
 };
 
-/// What is at once, on a busy host. What would be waited for takes as long as the test likes.
+/// Time limit for what must happen at once, on a busy host. The operations in progress can be prolonged at will.
 const AT_ONCE: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_secs(10);
 
-/// A CRIU that can be kept from beginning.
+/// A CRIU whose start a test can delay.
 struct SlowCriu(tempfile::TempDir);
 
 impl SlowCriu {
@@ -55,13 +55,13 @@ impl SlowCriu {
         self.0.path().join(name)
     }
 
-    /// From now on it does not begin.
+    /// Keeps CRIU from starting from now on.
     fn hold(&self) {
         fs::write(self.path("hold"), "").unwrap();
     }
 
-    /// Waits until one does not begin. The coordinator is heard of meanwhile: in an emulated machine it takes
-    /// longer to come to CRIU than a worker bears silence.
+    /// Waits until a CRIU is kept from starting. Messages are received meanwhile: in an emulated machine this may take
+    /// longer than the allowed silence of a worker.
     fn await_held(&self, seat: &mut Seat<'_>) {
         until("a CRIU that waits", SOON, || {
             seat.listen(Duration::from_millis(20));
@@ -74,7 +74,7 @@ impl SlowCriu {
     }
 }
 
-/// A worker of this CRIU, with one VM of two vCPUs.
+/// A worker that uses this CRIU, with one VM of two vCPUs.
 fn with_slow<'a>(fake: &'a Fake, criu: &SlowCriu) -> (Agent, Seat<'a>) {
     let mut seat = fake.seat("w1", welcome());
     let criu = criu.path("criu");
@@ -85,13 +85,13 @@ fn with_slow<'a>(fake: &'a Fake, criu: &SlowCriu) -> (Agent, Seat<'a>) {
     (agent, seat)
 }
 
-/// Starts task 8, which runs on and on.
+/// Starts task 8, which runs for a long time.
 fn run_on(seat: &mut Seat<'_>) {
     seat.command(Command::StartTask(vector(1, 8, 1, 3_000)));
     await_report!(seat, TaskStarted, s => is_task(s.task, 8));
 }
 
-/// Task 7 from its first checkpoint.
+/// A command to start task 7 from its first checkpoint.
 fn restored(vm: u32, attempt: u32, done_ppm: u32) -> StartTask {
     let from = Some(Kept { checkpoint: 1, attempt: 1, done_ppm });
     StartTask { from, ..vector(vm, 7, attempt, 60) }
@@ -99,7 +99,7 @@ fn restored(vm: u32, attempt: u32, done_ppm: u32) -> StartTask {
 
 const KEEP: StopTask = stop(1, 7, 1, true);
 
-/// Runs task 7 for a while and keeps it.
+/// Runs task 7 for a while and stops it with a checkpoint.
 fn keep(seat: &mut Seat<'_>) -> TaskStopped {
     seat.command(Command::StartTask(vector(1, 7, 1, 60)));
     await_report!(seat, TaskStarted);
@@ -115,7 +115,7 @@ fn destroy(seat: &mut Seat<'_>) {
     assert!(asked.elapsed() < AT_ONCE, "destroyed after {:?}", asked.elapsed());
 }
 
-/// Freezes the VM; nobody runs on it from then on.
+/// Freezes the VM and checks that nothing runs on it.
 fn freeze(agent: &Agent, seat: &mut Seat<'_>) {
     let asked = Instant::now();
     seat.command(Command::FreezeVm(VmRef { vm: 1 }));
@@ -261,8 +261,8 @@ pub(crate) fn freeze_waits_for_no_restore() {
     over(agent, &seat);
 }
 
-/// What a task is promised while it is restored it catches up on: it uses the credits for that then, as
-/// in virtual time, where a restore takes no time. What CRIU uses of the processor is nobody's.
+/// A task catches up on the time that its restore takes, and uses credits for that then, as in virtual time, where a
+/// restore takes no time. CPU time of CRIU is charged to no task.
 pub(crate) fn a_restore_uses_credits_as_its_work_would() {
     let (fake, criu) = (Fake::start(), SlowCriu::new());
     let mut seat = fake.seat("w1", welcome());
@@ -316,7 +316,7 @@ pub(crate) fn a_restore_uses_credits_as_its_work_would() {
     over(agent, &seat);
 }
 
-/// For longer than a birth may take.
+/// A VM is frozen during a task's start, for longer than a start may take.
 pub(crate) fn a_birth_is_frozen() {
     let (fake, criu) = (Fake::start(), SlowCriu::new());
     let (agent, mut seat) = with_slow(&fake, &criu);

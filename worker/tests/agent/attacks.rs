@@ -1,4 +1,5 @@
-//! Coordinators that want more of a worker than any run: refused, said, and what runs beside it goes on.
+//! Coordinators that demand more of a worker than any run does: the demand is refused with a report, and tasks beside
+//! it run on.
 
 use std::{
     fs,
@@ -30,7 +31,7 @@ fn busy(fake: &Fake) -> (Agent, Seat<'_>) {
     (agent, seat)
 }
 
-/// Task 8 comes to its end as if nothing had been.
+/// Checks that task 8 comes to its end as if nothing had happened.
 fn goes_on(agent: Agent, mut seat: Seat<'_>) {
     let finished: TaskFinished = await_report!(seat, TaskFinished, f => is_task(f.task, 8));
     assert!(finished.verified, "{finished:?}");
@@ -93,7 +94,7 @@ fn somebody_sleeps(seconds: &str) -> bool {
     })
 }
 
-/// Waits until nobody, or somebody, sleeps for this long.
+/// Waits until a process sleeps for this long, or (`is` is false) until none does.
 fn await_sleep(seconds: &str, is: bool) {
     let began = Instant::now();
     while somebody_sleeps(seconds) != is {
@@ -102,7 +103,7 @@ fn await_sleep(seconds: &str, is: bool) {
     }
 }
 
-/// A check that takes for ever is no longer than its task is wanted, and nor than its VM is there.
+/// A check that never ends is stopped when its task is no longer wanted, or when its VM is gone.
 pub(crate) fn a_check_goes_with_its_task() {
     let fake = Fake::start();
     let (agent, mut seat) = busy(&fake);

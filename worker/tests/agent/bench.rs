@@ -1,4 +1,4 @@
-//! How well shares are kept, and what things cost: figures for people.
+//! Benchmarks of the agent: how exactly shares are kept, and what operations cost, for people.
 
 use std::{
     fs,
@@ -20,10 +20,10 @@ use crate::{
     tasks::{create, over},
 };
 
-/// VMs of two vCPUs, each with 6 % of a core, all busy for some seconds.
+/// Number of VMs: each has two vCPUs with 6 % of a core, and all are busy for some seconds.
 const VMS: u32 = 8;
 
-/// Runs two rounds of tasks on many small vCPUs; the greatest relative error of a VM's share.
+/// Runs rounds of tasks on many small vCPUs; returns the greatest relative error of a VM's share.
 fn worst_share(vms: u32, share_ppm: u64, rounds: u32) -> f64 {
     let fake = Fake::start();
     let mut seat = fake.seat("w1", welcome());
@@ -86,9 +86,10 @@ pub(crate) fn run(what: &str, rest: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The agent's own CPU time with 20 idle VMs, beside a bare loop that looks at the host four times a second.
+/// Measures the agent's own CPU time with 20 idle VMs, beside a bare loop that checks the host's load four times a
+/// second.
 fn idle() {
-    /// How long both are looked at.
+    /// Time for which both are measured.
     const FOR: Duration = Duration::from_secs(10);
     let fake = Fake::start();
     let mut seat = fake.seat("w1", welcome());
@@ -110,13 +111,13 @@ fn idle() {
     over(agent, &seat);
 }
 
-/// CPU time of a process, with that of its threads that have ended.
+/// CPU time of a process, including its threads that have ended.
 fn cpu_time(pid: u32) -> Duration {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap());
     clock_getcpuclockid(pid).unwrap().now().unwrap().into()
 }
 
-/// CPU time of a thread that for so long reads how busy the host is, four times a second.
+/// CPU time of a thread that reads the host's load four times a second, for this time.
 fn bare_looks(span: Duration) -> Duration {
     let begun = Instant::now();
     while begun.elapsed() < span {
@@ -126,8 +127,8 @@ fn bare_looks(span: Duration) -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
 }
 
-/// Real processes that do nothing, one after the other on each of a few vCPUs, against a bare
-/// `posix_spawn` loop on two threads: turn by turn, so that what else the host does hits both.
+/// Measures how many empty processes a second the agent starts, one after the other on each of a few vCPUs. A bare
+/// `posix_spawn` loop on two threads is measured by turns with it, so that other load on the host affects both.
 fn noop(tasks: u32) {
     const ROUNDS: u32 = 5;
     let tasks = tasks / ROUNDS;
@@ -164,7 +165,7 @@ fn noop(tasks: u32) {
     over(agent, &seat);
 }
 
-/// Starts tasks of these numbers, each as soon as another has ended; how many a second.
+/// Starts tasks of these numbers, each as soon as another has ended; returns how many a second.
 fn agent_spawns(
     seat: &mut Seat<'_>,
     vcpus: u32,

@@ -1,4 +1,4 @@
-//! A coordinator that does what a test says and remembers what it hears.
+//! A coordinator for tests that does what a test tells it to, and records what it receives.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the service tells the test.
+/// An event that the service passes to the test.
 enum Event {
     Joined(Hello, u64, mpsc::Sender<Result<ToWorker, Status>>),
     Said(FromWorker),
@@ -38,15 +38,15 @@ enum Event {
 #[derive(Default)]
 struct Shared {
     checkpoints: Mutex<BTreeMap<(u32, u32), Vec<CheckpointChunk>>>,
-    /// Checkpoints are asked for and not given, or sent and not acknowledged, while this is so.
+    /// Whether requests for checkpoints, and checkpoints that are sent, get no answer.
     withheld: watch::Sender<bool>,
-    /// How often a checkpoint was asked for.
+    /// Number of requests for a checkpoint.
     asked: AtomicUsize,
-    /// How long certificates are good, in seconds; 0: for ever.
+    /// Time for which certificates are valid, in seconds; 0: for ever.
     valid_s: AtomicU32,
-    /// How often one was renewed.
+    /// Number of certificates that were renewed.
     renewed: AtomicUsize,
-    /// By worker name, who hears of it.
+    /// The receiver of a worker's events, by the worker's name.
     seats: Mutex<BTreeMap<String, mpsc::UnboundedSender<Event>>>,
 }
 
@@ -57,7 +57,7 @@ fn authority() -> &'static Authority {
     &AUTHORITY
 }
 
-/// The token by which workers join the coordinators of these tests.
+/// The token with which workers join the coordinators of these tests.
 pub(crate) fn token() -> &'static Token {
     static TOKEN: LazyLock<Token> = LazyLock::new(|| {
         let day = Duration::from_secs(86_400);
@@ -66,7 +66,7 @@ pub(crate) fn token() -> &'static Token {
     &TOKEN
 }
 
-/// TLS, before a server that has none.
+/// Accepts TLS connections and passes them on to a server without TLS.
 async fn secure(outside: tokio::net::TcpListener, plain: SocketAddr) {
     let acceptor = TlsAcceptor::from(server_config(authority()).unwrap());
     while let Ok((stream, _)) = outside.accept().await {
@@ -170,7 +170,7 @@ impl Coordinator for Service {
     }
 }
 
-/// The coordinator, and the runtime it lives on.
+/// A test's coordinator, and the runtime on which it runs.
 pub(crate) struct Fake {
     runtime: Runtime,
     shared: Arc<Shared>,
@@ -199,7 +199,7 @@ impl Fake {
         Self { runtime, shared, address }
     }
 
-    /// Expects a worker of this name, which will be told `welcome`.
+    /// Expects a worker of this name, which gets `welcome`.
     pub(crate) fn seat(&self, name: &str, welcome: Welcome) -> Seat<'_> {
         let (tell, events) = mpsc::unbounded_channel();
         self.shared.seats.lock().unwrap().insert(name.to_owned(), tell);
@@ -216,7 +216,7 @@ impl Fake {
         }
     }
 
-    /// Spoils the stored checkpoints of a task from number `from` on.
+    /// Damages the stored checkpoints of a task from number `from` on.
     pub(crate) fn damage(&self, task: u32, from: u32) {
         let mut checkpoints = self.shared.checkpoints.lock().unwrap();
         for (_, chunks) in checkpoints.range_mut((task, from)..=(task, u32::MAX)) {
@@ -227,22 +227,22 @@ impl Fake {
         }
     }
 
-    /// From now on checkpoints are given and acknowledged, or are not and nothing is said.
+    /// Sets whether requests for checkpoints, and checkpoints that are sent, get no answer.
     pub(crate) fn withhold(&self, withheld: bool) {
         self.shared.withheld.send_replace(withheld);
     }
 
-    /// How often a checkpoint was asked for.
+    /// Number of requests for a checkpoint.
     pub(crate) fn asked(&self) -> usize {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// Says of certificates from now on that they are good for so long.
+    /// Makes certificates valid for this time from now on.
     pub(crate) fn certify_for(&self, seconds: u32) {
         self.shared.valid_s.store(seconds, Ordering::Relaxed);
     }
 
-    /// How often a certificate was renewed.
+    /// Number of certificates that were renewed.
     pub(crate) fn renewed(&self) -> usize {
         self.shared.renewed.load(Ordering::Relaxed)
     }
@@ -252,7 +252,7 @@ impl Fake {
     }
 }
 
-/// One worker as seen by the coordinator.
+/// The coordinator's side of one worker.
 pub(crate) struct Seat<'a> {
     fake: &'a Fake,
     events: mpsc::UnboundedReceiver<Event>,
@@ -260,19 +260,19 @@ pub(crate) struct Seat<'a> {
     welcome: Welcome,
     pub(crate) hello: Option<Hello>,
     commanded: Vec<Command>,
-    /// What the worker says it has taken.
+    /// Number of the last command that the worker has acknowledged.
     pub(crate) acked: u64,
-    /// Number of reports taken.
+    /// Number of reports received.
     pub(crate) taken: u64,
     reports: Vec<report::Report>,
 }
 
-/// The run of this test: those of tests beside it have other tasks, which have other users of this host.
+/// The name of this test's run: it differs from that of tests beside it, whose tasks run as other users of this host.
 pub(crate) fn run_name() -> String {
     format!("test-{}", std::process::id())
 }
 
-/// At a speed-up of 30, checkpoints held.
+/// A welcome with a speed-up of 30, where a checkpoint stops its task for the modelled time.
 pub(crate) fn welcome() -> Welcome {
     Welcome {
         run: run_name(),
@@ -349,7 +349,7 @@ impl Seat<'_> {
         self.to = None;
     }
 
-    /// Waits until the worker is back.
+    /// Waits until the worker is connected again.
     pub(crate) fn back(&mut self) {
         while self.to.is_none() {
             self.next("hello");
@@ -369,7 +369,7 @@ impl Seat<'_> {
         self.send_all(commands.into_iter().map(command).collect());
     }
 
-    /// A command of a kind that nobody knows.
+    /// Sends a command of an unknown kind.
     pub(crate) fn unknown_command(&mut self) {
         self.send_all(vec![Command::default()]);
     }
@@ -380,7 +380,7 @@ impl Seat<'_> {
         self.send(to_worker::Body::Commands(Commands { first, commands }));
     }
 
-    /// Waits for the first report not yet looked at that `wanted` accepts, and takes it out.
+    /// Waits for the first unread report that `wanted` accepts, and removes it from the unread ones.
     pub(crate) fn expect<T>(
         &mut self,
         what: &str,
@@ -401,7 +401,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Waits until something is heard; all that was heard and not yet looked at, in order.
+    /// Waits until something is received; takes all unread reports, in order.
     pub(crate) fn take_all(&mut self) -> Vec<report::Report> {
         while self.reports.is_empty() {
             self.next("report");
@@ -412,7 +412,7 @@ impl Seat<'_> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Hears what comes for this much real time.
+    /// Receives reports for this much real time.
     pub(crate) fn listen(&mut self, span: Duration) {
         let end = Instant::now() + span;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -438,7 +438,7 @@ impl Seat<'_> {
         })
     }
 
-    /// What was heard and not yet looked at.
+    /// The unread reports.
     pub(crate) fn heard(&self) -> &[report::Report] {
         &self.reports
     }

@@ -15,11 +15,11 @@ use crate::{
     tasks::{create, is_task, over, vector},
 };
 
-/// What a task is given with half a core.
+/// Time limit of a task on half a core.
 const GIVEN: Duration = Duration::from_secs(30);
 
-/// A program that says once that it is at work, and then computes (as `ep`), sleeps (as `is`) or ends (as
-/// `cg`) and says nothing more.
+/// A program that reports once that it is at work, and then computes (as `ep`), sleeps (as `is`) or ends (as `cg`)
+/// without another report.
 const PROGRAM: &str = r#"#!/bin/sh
 does=$1
 while [ "$1" != --progress ]; do shift; done
@@ -31,13 +31,13 @@ case $does in
 esac
 "#;
 
-/// One that should run for long, with half a core.
+/// A command to start a task that should run for long, on half a core.
 fn hanging(task: u32, does: &str) -> Command {
     let args = vec![does.to_owned()];
     Command::StartTask(StartTask { program: Some(Program { args }), ..vector(1, task, 1, 9_000) })
 }
 
-/// A worker of such tasks, with one VM of two vCPUs.
+/// A worker whose tasks run `PROGRAM`, with one VM of two vCPUs.
 fn with_vm(fake: &Fake) -> (Agent, Seat<'_>) {
     let programs = tempfile::tempdir().unwrap();
     let program = programs.path().join("hangs");
@@ -52,7 +52,7 @@ fn with_vm(fake: &Fake) -> (Agent, Seat<'_>) {
     (agent, seat)
 }
 
-/// Starts these and waits until they are there; when that began.
+/// Starts these tasks and waits until they run; returns when that began.
 fn hang(seat: &mut Seat<'_>, tasks: &[(u32, &str)]) -> Instant {
     let begun = Instant::now();
     seat.commands(tasks.iter().map(|(task, does)| hanging(*task, does)).collect());
@@ -62,7 +62,7 @@ fn hang(seat: &mut Seat<'_>, tasks: &[(u32, &str)]) -> Instant {
     begun
 }
 
-/// Nobody is left in a seat: the next task ends there at once, and without a result.
+/// Waits until no process is left in a slot: the next task there ends at once, without a result.
 fn await_free(seat: &mut Seat<'_>, tasks: &[u32]) {
     seat.commands(tasks.iter().map(|task| hanging(*task, "cg")).collect());
     for task in tasks {
@@ -86,8 +86,8 @@ pub(crate) fn a_hang_is_noticed() {
     over(agent, &seat);
 }
 
-/// A group that somebody else has frozen stands for a process that the kernel does not let die:
-/// with version 1 of control groups its signals wait.
+/// A hang is reported if its process does not die. A frozen group stands for such a process: under version 1 of
+/// control groups, signals to it wait.
 pub(crate) fn a_hang_that_does_not_die_is_reported() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);

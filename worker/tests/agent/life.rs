@@ -1,4 +1,4 @@
-//! Workers that come, go, and die.
+//! Workers that join, leave, and die.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ pub(crate) fn a_broken_session_is_resumed() {
     over(agent, &seat);
 }
 
-/// A worker whose certificate is good for a second comes back with another before it is over, and in the same life.
+/// A worker whose certificate is valid for a second renews it in time, and stays in the same session.
 pub(crate) fn a_certificate_is_renewed() {
     let fake = Fake::start();
     fake.certify_for(1);
@@ -261,7 +261,7 @@ pub(crate) fn an_owner_that_panics() {
     over(agent, &seat);
 }
 
-/// A running task, a restored one, and a frozen one.
+/// Starts a running task, a restored one, and a frozen one.
 fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
     seat.commands(vec![create(2, 1), Command::StartTask(vector(1, 7, 1, 3_000))]);
     await_report!(seat, TaskStarted);
@@ -282,8 +282,8 @@ fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
     await_report!(seat, VmFrozen);
 }
 
-/// Processes whose program lies in the directory of this worker. Seen from here, in another mount
-/// namespace, its path is that of the worker's, so only the inode tells.
+/// Processes whose program is in the directory of this worker, found by inode: in another mount namespace, the path is
+/// seen as the worker's.
 fn tasks_of(agent: &Agent) -> Vec<u32> {
     use std::os::unix::fs::MetadataExt;
     let programs = agent.root.path().join("programs");

@@ -26,7 +26,7 @@ use harness::{
     Test,
 };
 
-/// Tests that run at a time where they measure no processor time: they mostly wait.
+/// Number of tests that run at a time, except those that measure processor time: they mostly wait.
 const AT_A_TIME: usize = 4;
 
 const TESTS: &[Test] = &[

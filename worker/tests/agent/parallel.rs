@@ -22,7 +22,7 @@ pub(crate) const fn job(task: u32, attempt: u32) -> TaskRef {
     TaskRef { vm: MACHINE, task, attempt }
 }
 
-/// A job that takes `ms` of real time on processors that are each a fifth of a core.
+/// A command to start a job that takes `ms` of real time on processors of a fifth of a core each.
 pub(crate) fn start(which: TaskRef, on: &[u32], tier: Tier, usage: &str, ms: u64) -> Command {
     let processes = on.len().to_string();
     // What can't be is told of by the program.
@@ -86,9 +86,9 @@ fn cpu_us(uses: &[ProcessUse], tier: Tier, on: &[u32]) -> u64 {
     uses.iter().filter(there).map(|u| u.real_cpu_us).sum()
 }
 
-/// Two processes that compute for .6 of these milliseconds on a fifth of a core have used what they
-/// need, wherever they were: all but what they had of that fifth since they were looked at last, as
-/// is done every quarter of a second.
+/// Checks that two processes that compute for .6 of `ms` milliseconds on a fifth of a core have used that CPU time,
+/// wherever they ran. What they used since the last measurement may be missing: usage is read every quarter of a
+/// second.
 fn has_used(uses: &[ProcessUse], ms: u64) {
     const UNSEEN_US: u64 = 60_000;
     for process in [0, 1] {
@@ -100,8 +100,8 @@ fn has_used(uses: &[ProcessUse], ms: u64) {
     }
 }
 
-/// A process that the kernel kills because its machine has no more memory: the report says so, and
-/// how much there is. Another job on that machine, which has room, is none the worse.
+/// The kernel kills a process because its machine has no memory left: the report says so, and how much memory there
+/// is. Another job on the machine, which has room, is unharmed.
 pub(crate) fn a_job_without_memory_is_told_so() {
     let fake = Fake::start();
     let mut seat = fake.seat("w1", welcome());
@@ -118,8 +118,8 @@ pub(crate) fn a_job_without_memory_is_told_so() {
     end(agent, seat);
 }
 
-/// Without credits a job goes on at the baseline of its processors, its account has that as its due,
-/// and a freeze takes none of them.
+/// A job without credits runs on at the baseline of its processors, its account says so, and a freeze takes no
+/// credits.
 pub(crate) fn a_job_s_credits_run_out() {
     let fake = Fake::start();
     let mut seat = fake.seat("w1", welcome());
@@ -167,7 +167,7 @@ pub(crate) fn a_job_s_credits_run_out() {
     self::end(agent, seat);
 }
 
-/// The same job, each of whose processes fills so much memory.
+/// The command `start`, changed so that each process of its job fills this much memory.
 fn needing(memory: &str, start: Command) -> Command {
     let Command::StartTask(mut start) = start else { unreachable!("it is a start") };
     if let Some(program) = &mut start.program {
@@ -218,8 +218,8 @@ pub(crate) fn a_job_swaps_and_moves() {
     end(agent, seat);
 }
 
-/// In the background and in the foreground: both run on after each checkpoint, and go on with the
-/// last whole one on another worker.
+/// Jobs in the background and in the foreground run on after each checkpoint, and continue on another worker from the
+/// last whole one.
 pub(crate) fn jobs_are_checkpointed_and_go_on_elsewhere() {
     let fake = Fake::start();
     let (agent, mut seat) = with_machine(&fake, 2);
@@ -338,7 +338,7 @@ pub(crate) fn places_that_are_not_there_are_refused() {
     end(agent, seat);
 }
 
-/// CPU time of both slots of two vCPUs.
+/// CPU time used in both slots of two vCPUs.
 fn used(agent: &Agent) -> Vec<Duration> {
     let vcpus = ["vm1/cpu0", "vm1/cpu1"].into_iter();
     vcpus.flat_map(|vcpu| ["a", "b"].map(|slot| agent.slot_cpu(vcpu, slot))).collect()
@@ -400,7 +400,7 @@ pub(crate) fn a_job_that_was_stopped_on_a_frozen_vm_is_over() {
     end(agent, seat);
 }
 
-/// One of its processes is stopped, and the others wait for it.
+/// A job that hangs is noticed: one of its processes is stopped, and the others wait for it.
 pub(crate) fn a_job_that_hangs_is_noticed() {
     let fake = Fake::start();
     let (agent, mut seat) = with_machine(&fake, 2);
@@ -427,7 +427,7 @@ pub(crate) fn a_job_that_hangs_is_noticed() {
     end(agent, seat);
 }
 
-/// A task of one process runs beside a job, on another vCPU.
+/// A task of one process and a job share a VM, on different vCPUs.
 pub(crate) fn a_job_and_a_task_share_a_vm_and_no_vcpu() {
     let fake = Fake::start();
     let (agent, mut seat) = with_machine(&fake, 2);
@@ -448,7 +448,7 @@ pub(crate) fn a_job_and_a_task_share_a_vm_and_no_vcpu() {
     end(agent, seat);
 }
 
-/// Killed with jobs in both slots, the agent leaves nothing; `Agent`'s drop looks.
+/// An agent that is killed with jobs in both slots leaves nothing behind; dropping `Agent` checks that.
 pub(crate) fn kill_9_leaves_no_job() {
     let fake = Fake::start();
     let (mut agent, mut seat) = with_machine(&fake, 2);

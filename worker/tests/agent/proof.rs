@@ -1,4 +1,4 @@
-//! The proof that live runs work on this host.
+//! The proof that this host can run live.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use dormouse_worker::{
 
 use crate::{agent::task_program, harness::criu_program};
 
-/// What the proof of a worker with this program of tasks comes to.
+/// The proof of a worker whose tasks run this program.
 fn proof(program: &Path, criu: Option<&Path>) -> WorkerProof {
     let root = tempfile::tempdir().unwrap();
     let mut config = AgentConfig::of_nobody("doctor", root.path(), program);

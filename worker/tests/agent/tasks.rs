@@ -13,7 +13,7 @@ use crate::{
     coordinator::{Fake, Seat, run_name, welcome},
 };
 
-/// Finds a report of one kind.
+/// Waits for a report of one kind.
 #[macro_export]
 macro_rules! await_report {
     ($seat:expr, $kind:ident) => {
@@ -38,8 +38,7 @@ pub(crate) fn create(vm: u32, vcpus: u32) -> Command {
     })
 }
 
-/// A vector task that takes `runtime_s` emulated seconds, and that at the tests' speed-up of 30
-/// has half a core.
+/// A vector task that takes `runtime_s` emulated seconds, which at the tests' speed-up of 30 gives it half a core.
 pub(crate) fn vector(vm: u32, task: u32, attempt: u32, runtime_s: u64) -> StartTask {
     let args = ["vector", "--memory", "4MiB"].map(str::to_owned).to_vec();
     StartTask {
@@ -70,7 +69,7 @@ pub(crate) fn with_vm(fake: &Fake) -> (Agent, Seat<'_>) {
     (agent, seat)
 }
 
-/// Ends the run and expects the worker to leave nothing.
+/// Ends the run, and checks that the worker leaves nothing behind.
 pub(crate) fn over(mut agent: Agent, seat: &Seat<'_>) {
     seat.goodbye(true);
     assert!(agent.wait(Duration::from_secs(10)).success());
@@ -103,7 +102,7 @@ pub(crate) fn a_task_runs_and_is_verified() {
     over(agent, &seat);
 }
 
-/// A program's word for its answer is worth what the kernel has counted.
+/// A program that does nothing is not verified: its answer counts only if the kernel has measured CPU time for it.
 pub(crate) fn a_program_that_does_nothing_is_not_verified() {
     let fake = Fake::start();
     let directory = tempfile::tempdir().unwrap();
@@ -189,7 +188,8 @@ pub(crate) fn checkpoints_are_taken_when_due() {
     over(agent, &seat);
 }
 
-/// Nothing was said of such a checkpoint, and the coordinator blamed the worker for it.
+/// A checkpoint that is not stored by the end of its task is reported as missed. (The report was missing once, and the
+/// coordinator blamed the worker.)
 pub(crate) fn a_checkpoint_that_is_not_stored_by_the_end_is_said_to_be_missed() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);
@@ -231,7 +231,7 @@ pub(crate) fn a_checkpoint_is_taken_now() {
     over(agent, &seat);
 }
 
-/// The fourth checkpoint is one too many to keep, and the first can't be removed.
+/// An old checkpoint may stay: there is one too many to keep after the fourth, and the first can't be removed.
 pub(crate) fn an_old_checkpoint_may_stay() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);

@@ -1,4 +1,4 @@
-//! Figures, on demand: `cargo test --release -p dormouse-worker --test linux -- bench <name>`.
+//! Benchmarks, on demand: `cargo test --release -p dormouse-worker --test linux -- bench <name>`.
 
 use std::{
     fs,
@@ -30,7 +30,7 @@ pub(crate) fn run(which: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Starts of a program that ends at once: a bare spawn against a task in its groups.
+/// Measures starts of a program that ends at once: a bare spawn against a task in its control groups.
 fn spawn() {
     const N: u32 = 2000;
     let (mut worker, directory) = Worker::temporary();
@@ -82,11 +82,10 @@ fn spawn() {
     drop(directory);
 }
 
-/// What leads a task there, in words and in deeds.
+/// A way to stop a task: its name, and the operations.
 type Order<'a> = (&'a str, &'a dyn Fn(&VmGroups));
 
-/// How long a task under a quota takes to stand still, and what CPU time it has meanwhile, in
-/// several orders of what leads there.
+/// Measures how long a task under a quota takes to stop, and its CPU time meanwhile, for several ways to stop it.
 fn stop() {
     let (mut worker, directory) = Worker::temporary();
     let vm = worker.vm(1);
@@ -156,7 +155,7 @@ fn stop() {
     drop(directory);
 }
 
-/// Dump and restore through the worker against the CRIU program by hand, on the same process.
+/// Measures dump and restore by the worker against CRIU called by hand, on the same process.
 fn criu(sizes: &[(&str, u32)]) {
     let (mut worker, directory) = Worker::temporary();
     let program = harness::criu_program();
@@ -241,8 +240,8 @@ fn criu(sizes: &[(&str, u32)]) {
     drop(directory);
 }
 
-/// Restores of a small process in the whole jail, where its images are looked at before and its processes after CRIU has restored
-/// them; to be held against those of `small`, which are in none.
+/// Measures restores of a small process in a jail, where its images are checked before CRIU restores them and its
+/// processes after; to be compared with `small`, which has no jail.
 fn jailed() {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);

@@ -1,4 +1,4 @@
-//! A task that tries to get out.
+//! A task that tries to break out of its jail.
 #![expect(unsafe_code, reason = "what is tried are bare system calls")]
 
 use std::{
@@ -11,18 +11,18 @@ use std::{
     time::Duration,
 };
 
-/// The file in its directory that has it try again.
+/// Name of the file in the task's directory that makes it try again.
 pub(crate) const AGAIN: &str = "again";
-/// What came of all that it tried first, and again.
+/// Names of the reports about the first and the second try.
 pub(crate) const REPORTS: [&str; 2] = ["first", "second"];
 /// The key of a segment of shared memory in the host's IPC namespace.
 pub(crate) const SEGMENT: i32 = 0x0D0_1135;
-/// Bytes that it writes at most, and processes that it makes.
+/// The most bytes that the task writes; the next constant is the most processes that it starts.
 const BYTES: usize = 80 << 20;
 const CHILDREN: usize = 400;
 
-/// Tries everything, waits for [`AGAIN`], and tries everything again. `port` is a server's outside,
-/// `pid` the worker's, `other` another task's directory.
+/// Tries everything, waits for [`AGAIN`], and tries everything again. `port` is that of a server outside of the jail,
+/// `pid` the worker's process, `other` another task's directory.
 pub(crate) fn run([port, pid, other]: [&str; 3]) -> ExitCode {
     let report = |name: &str| {
         let lines: Vec<_> = attempts(port, pid.parse().unwrap(), Path::new(other))
@@ -178,7 +178,7 @@ fn write_old(path: &str) -> Came {
     OpenOptions::new().append(true).open(path).map(|_| "done".to_owned())
 }
 
-/// Users that no jail makes.
+/// Tries to act as users of the host that no jail defines.
 fn users_of_host() -> Came {
     let users = fs::read_to_string("/etc/passwd")?;
     match users.lines().any(|line| line.starts_with("daemon:")) {
@@ -187,7 +187,7 @@ fn users_of_host() -> Came {
     }
 }
 
-/// Opens this of any process that is not this one, nor a thread or child of it.
+/// Tries to open this file in `/proc` for any process except this one and its threads and children.
 fn others(what: &str) -> Came {
     let own = std::process::id();
     let all = fs::read_dir("/proc")?.flatten();
@@ -206,7 +206,7 @@ fn others(what: &str) -> Came {
     }
 }
 
-/// Whether it sees what the worker has mounted for itself or for other tasks.
+/// Whether this task sees mounts that the worker made for itself or for other tasks.
 fn worker_mounts() -> Came {
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let others = |line: &&str| {
@@ -223,7 +223,7 @@ fn worker_mounts() -> Came {
     }
 }
 
-/// Files that hold nothing: they count all the same.
+/// Tries to make many empty files, which count against limits as well.
 fn make_files() -> Came {
     const FILES: usize = 70_000;
     fs::create_dir("files")?;
@@ -253,7 +253,7 @@ fn connect_abstract() -> Came {
 /// The name of a socket in the host's network namespace.
 pub(crate) const ABSTRACT: &[u8] = b"dormouse-captive";
 
-/// In a process of its own, which whatever succeeds changes.
+/// Runs `act` in a child process, as it may change the process if it succeeds.
 fn in_child(act: impl FnOnce() -> i32) -> Came {
     // SAFETY: this program has one thread.
     match unsafe { libc::fork() } {

@@ -1,4 +1,4 @@
-//! Checkpoints with the real CRIU.
+//! Tests of checkpoints with the real CRIU.
 
 use std::{
     fs,
@@ -28,7 +28,7 @@ use crate::{
 
 const STEPS: &str = "4000";
 
-/// What an undisturbed run of the task prints and results in.
+/// The output and the result of the task in an undisturbed run.
 fn reference(worker: &mut Worker, mib: &str, steps: &str) -> (String, String) {
     let vm = worker.vm(1);
     let task = worker.start_task(&name("reference"), &vm, &["count", mib, steps]);
@@ -96,7 +96,8 @@ pub(crate) fn dump_and_stop_then_restore() {
     no_criu_left();
 }
 
-/// The directory of the task is memory of its own, laid over in the worker's namespace and seen in the jail's.
+/// A task with a disk quota can be moved. Its directory is a file system in memory, mounted in the worker's namespace
+/// and visible in the jail's.
 pub(crate) fn a_task_of_a_quota_moves() {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), JailDemand::Full);
@@ -319,7 +320,7 @@ pub(crate) fn deadline() {
     assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
 }
 
-/// What there is to copy is no reason to give a task up.
+/// A checkpoint of much memory has the time that it needs: the task is not given up.
 pub(crate) fn memory_has_its_time() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
@@ -341,7 +342,7 @@ pub(crate) fn memory_has_its_time() {
     assert!(matches!(error, checkpointer::CheckpointerError::Process { .. }), "{error:?}");
 }
 
-/// A CRIU that dies with its code in the task has spoilt it, which then stands still.
+/// A CRIU that dies while its code is in the task has damaged the task, which stays stopped.
 pub(crate) fn a_criu_that_dies() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);

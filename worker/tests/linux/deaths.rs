@@ -1,4 +1,4 @@
-//! What is left after a worker was killed with SIGKILL.
+//! What a worker leaves behind when it is killed with SIGKILL.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use nix::{
 
 use crate::worker::{self, SOON, Worker, is_emulated, name, wait_for};
 
-/// What takes so long on a machine takes ten times as long on one that is emulated.
+/// A time limit: ten times this span on an emulated machine.
 fn within(span: Duration) -> Duration {
     if is_emulated() { 10 * span } else { span }
 }
@@ -98,7 +98,7 @@ pub(crate) fn the_next_worker_sweeps() {
     task.wait_end(SOON).unwrap().unwrap();
 }
 
-/// A worker that ends with its test, however that ends.
+/// A worker process that is killed when its test ends, however that is.
 struct Killed(Child);
 
 impl Killed {
@@ -116,7 +116,7 @@ impl Drop for Killed {
     }
 }
 
-/// A worker that outlives who made its run's folder is nobody's to clean up.
+/// A start in another namespace does not clean up after a worker that outlives the maker of its run's folder.
 pub(crate) fn a_start_in_another_namespace() {
     let place = tempfile::tempdir().unwrap();
     // No process has such an id.

@@ -1,4 +1,4 @@
-//! Control groups and the start of tasks.
+//! Tests of control groups and of the start of tasks.
 
 use std::{fs, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::worker::{SOON, Worker, name, wait_for};
 
 const KILLED: Option<ProcessEnd> = Some(ProcessEnd::Killed(9));
 
-/// Waits on the host's clock, which is what a quota is about.
+/// Waits for real time, to which a quota applies.
 fn let_pass(time: Duration) {
     let end = std::time::Instant::now() + time;
     while let Some(left) = end.checked_duration_since(std::time::Instant::now()) {
@@ -210,7 +210,7 @@ pub(crate) fn memory_counts_against_the_vm() {
     let _ = worker.vm(1);
 }
 
-/// The background's group is made anew when the foreground changes; its cap is not lost with it.
+/// A cap survives a promotion: the background's group is replaced when the foreground changes.
 pub(crate) fn a_cap_outlives_a_promotion() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);
@@ -226,8 +226,8 @@ pub(crate) fn a_cap_outlives_a_promotion() {
     assert!(capped());
 }
 
-/// A slot's neighbour has the quota while the slot is exempt, and the vCPU's is put back above it,
-/// whatever periods the quotas have: the kernel refuses less than a group below has.
+/// While one slot is exempt, its neighbour has the quota, and the vCPU's quota is restored above it whatever periods
+/// the quotas have: the kernel refuses a quota below that of a group inside.
 pub(crate) fn quotas_change_while_a_slot_is_exempt() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);

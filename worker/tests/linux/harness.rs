@@ -1,5 +1,5 @@
-//! Choosing, running and reporting the tests; skipping those the host cannot run. Each is a process of its own, and
-//! several may run at a time, but for those that measure processor time: nothing runs beside them.
+//! Selects, runs and reports the tests, and skips those that the host can't run. Each test is a process of its own.
+//! Several may run at a time, but nothing runs beside those that measure processor time.
 
 use std::{
     env, fs, io,
@@ -15,10 +15,10 @@ use dormouse_worker::{
     criu::{CriuProgram, find_criu},
 };
 
-/// A test: its name, what it needs, and itself.
+/// A test: its name, its needs, and its function.
 pub(crate) struct Test(pub(crate) &'static str, pub(crate) &'static [Need], pub(crate) fn());
 
-/// What a test needs of the host.
+/// What a test needs from the host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Root and writable control groups.
@@ -53,7 +53,7 @@ impl Need {
     }
 }
 
-/// The CRIU to test with: the one that workers use.
+/// The CRIU that tests use: the same as workers use.
 pub(crate) fn criu() -> CriuProgram {
     CriuProgram::new(criu_program())
 }
@@ -62,9 +62,9 @@ pub(crate) fn criu_program() -> PathBuf {
     find_criu(None).unwrap_or_else(|| "criu".into())
 }
 
-/// Runs the tests that are named, one after the other; all of them, where none is, so many at a time. With `--second-try`
-/// each that fails is run once more, alone, and is a failure only where it fails again: for a machine that is emulated, whose
-/// processors stand still whenever the host has other things to do.
+/// Runs the named tests one after the other, or, if none is named, all tests, `at_a_time` at a time. With
+/// `--second-try` a test that fails is repeated alone and counts only if it fails again: for an emulated machine,
+/// whose processors stop whenever its host is busy.
 pub(crate) fn main(tests: &[Test], at_a_time: usize, args: &[&str]) -> ExitCode {
     if let ["--exact", name] = args {
         let test = tests.iter().find(|t| t.0 == *name).unwrap();
@@ -114,7 +114,8 @@ pub(crate) fn main(tests: &[Test], at_a_time: usize, args: &[&str]) -> ExitCode 
     if failed > 0 || (strict && skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Runs tests by their names, so many at a time, and says how each ended. The names of those that failed.
+/// Runs tests by their names, `at_a_time` at a time, and prints how each ended. Returns the names of those that
+/// failed.
 fn run(names: Vec<&'static str>, at_a_time: usize) -> Vec<&'static str> {
     let (waiting, failed) = (Mutex::new(names.into_iter()), Mutex::new(Vec::new()));
     let one_after_the_other = || {
@@ -136,7 +137,7 @@ fn run(names: Vec<&'static str>, at_a_time: usize) -> Vec<&'static str> {
     failed.into_inner().unwrap()
 }
 
-/// What a test has printed.
+/// Prints the output of a test.
 fn show(output: &io::Result<Output>) {
     match output {
         Ok(Output { stdout, stderr, .. }) => {

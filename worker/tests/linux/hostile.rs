@@ -1,5 +1,5 @@
-//! Images of processes that no task may be, as whoever has a worker's token can make and seal them: they are refused, and
-//! where CRIU restores them all the same they have not run.
+//! Images of processes that are no valid tasks, as an attacker with a worker's token can make and seal them: they are
+//! refused, and even if CRIU restores them they never run.
 
 use std::{
     env,
@@ -26,25 +26,26 @@ use crate::{
     worker::{KEY, SOON, Worker, name, wait_for},
 };
 
-/// How many times an image is restored whose first instructions would do harm; for many, by hand.
+/// Name of the environment variable that sets how often a harmful image is restored; a high number is for runs by
+/// hand.
 const REPEATS: &str = "DORMOUSE_HOSTILE_RESTORES";
 
-/// What a process has that no task has.
+/// A right that a process has and no task may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Excess {
-    /// It is root, with all capabilities and no filter.
+    /// The process is root, with all capabilities and no filter.
     Root,
-    /// It is the task's user, and has neither a filter nor lost the way to new privileges.
+    /// The process runs as the task's user, without a filter, and can still gain privileges.
     Unfiltered,
-    /// It holds a directory outside of the tasks' root.
+    /// The process holds a directory outside of the tasks' root.
     Holding,
 }
 
-/// A worker with a task in jail, whose namespaces others can be put into.
+/// A worker with a task in a jail, into whose namespaces other processes can be put.
 struct Scene {
     worker: Worker,
     vm: VmGroups,
-    /// A task that is what it should be.
+    /// A valid task.
     honest: dormouse_worker::process::ChildProcess,
     _directory: tempfile::TempDir,
 }
@@ -60,7 +61,7 @@ impl Scene {
         Self { worker, vm, honest, _directory: directory }
     }
 
-    /// Takes a checkpoint of a task that makes a file at each of its instructions, and is gone then.
+    /// Takes a checkpoint of a task that makes a file at each of its instructions, and ends the task.
     fn of_honest(&self, task: &TaskName) -> StoredCheckpoint {
         let struck = self.worker.start_task(task, &self.vm, &["strike"]);
         let taken = self.take(task, struck.pid(), AfterDump::Kill);
@@ -68,8 +69,8 @@ impl Scene {
         taken
     }
 
-    /// The same of a process that was never a task, as a worker's owner can make and seal it: under the name of
-    /// a task that was honest.
+    /// Takes a checkpoint of a process that was never a task, and seals it under the name of a valid task, as a
+    /// worker's owner could.
     fn of_excess(&self, task: &TaskName, excess: Excess) -> StoredCheckpoint {
         let struck = self.worker.start_task(task, &self.vm, &["strike"]);
         let honest = self.take(task, struck.pid(), AfterDump::Continue);
@@ -100,7 +101,7 @@ impl Scene {
         self.worker.store.load_checkpoint(task, honest.manifest().sequence).unwrap()
     }
 
-    /// Makes and seals a manifest of the images that are there, and of no files.
+    /// Writes and seals a manifest of the checkpoint's images, without other files.
     fn seal(&self, checkpoint: &StoredCheckpoint) {
         let mut manifest = checkpoint.manifest().clone();
         (manifest.files, manifest.open_files, manifest.images) = (vec![], vec![], vec![]);
@@ -136,7 +137,7 @@ impl Scene {
         self.worker.workspace.task_directory(task).join(STRUCK)
     }
 
-    /// What becomes of a checkpoint where CRIU is given its images without a look at them.
+    /// Restores a checkpoint with CRIU without a check of its images, and returns the result.
     fn restore_blindly(
         &self,
         task: &TaskName,
@@ -181,7 +182,7 @@ fn owner(directory: &Path) -> u32 {
     fs::metadata(directory).unwrap().uid()
 }
 
-/// Starts a process in the cell of a task that has more than a task. To be called in a thread of its own.
+/// Starts a process with more rights than a task in the jail of a task. Must be called in a thread of its own.
 #[expect(unsafe_code, reason = "it enters namespaces")]
 fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::process::Child {
     let spaces = ["ipc", "uts", "net", "mnt"]
@@ -229,7 +230,7 @@ fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::
     command.spawn().unwrap()
 }
 
-/// A filter of system calls that refuses none, and no way to new privileges.
+/// Installs a filter of system calls that allows all, and gives up new privileges.
 #[expect(unsafe_code, reason = "nothing here sets a filter")]
 fn allow_all() -> io::Result<()> {
     let code = u16::try_from(libc::BPF_RET | libc::BPF_K).unwrap();
@@ -243,7 +244,8 @@ fn allow_all() -> io::Result<()> {
     if done { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// One worker's token was enough for root on all others: a sealed image of a process that is root, without a filter.
+/// A hostile image never runs: once, a sealed image of a root process without a filter made one worker's token enough
+/// for root on all workers.
 pub(crate) fn a_hostile_image_never_runs() {
     let scene = Scene::set_up();
     let (other_filter, new_privileges) = ("different filter", "can gain new privileges");

@@ -1,4 +1,4 @@
-//! What a task can do in its jail, tried, freshly started and restored.
+//! Tests of what a task can do in its jail, when freshly started and when restored.
 
 use std::{
     collections::BTreeMap,
@@ -20,10 +20,10 @@ use crate::{
     worker::{SOON, Worker, name, wait_for},
 };
 
-/// What a captive may do: all of it is in its own directory or of its own.
+/// What a jailed task may do: it affects only its own directory or itself.
 const MAY: [&str; 1] = ["write to /tmp"];
 
-/// A segment of System V's shared memory that everybody may use, in the host's IPC namespace.
+/// A segment of System V shared memory that everybody may use, in the host's IPC namespace.
 struct SharedMemory(i32);
 
 impl SharedMemory {
@@ -46,8 +46,8 @@ impl Drop for SharedMemory {
 
 type Report = BTreeMap<String, String>;
 
-/// What came of what a task tried, first and, where it is jailed, after a restore: one that got at what
-/// it tried to get at holds things that CRIU can't dump.
+/// The results of what a task tried, first and, if it is jailed, after a restore. (A task that succeeds without a jail
+/// holds things that CRIU can't dump.)
 fn tried(demand: JailDemand) -> (Report, Report) {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), demand);
@@ -108,7 +108,7 @@ pub(crate) fn a_captive_gets_nowhere() {
     assert_eq!(first, second, "a restored task is in the same jail");
 }
 
-/// The test above must be able to fail: where there is no jail, the same attempts succeed.
+/// The test of the jail can fail: without a jail, the same attempts succeed.
 pub(crate) fn without_a_jail_it_gets_far() {
     let (first, _) = tried(JailDemand::None);
     println!("| tried | without a jail |\n|---|---|");

@@ -32,7 +32,8 @@ use harness::{
     Test,
 };
 
-/// Tests that run at a time where they measure no processor time: what they wait for is mostly the kernel and CRIU.
+/// Number of tests that run at a time, except those that measure processor time: they mostly wait for the kernel and
+/// CRIU.
 const AT_A_TIME: usize = 2;
 
 const TESTS: &[Test] = &[

@@ -11,13 +11,13 @@ use std::{
 use dormouse_worker::{jail::switch_on, metadata::listen_in_vm};
 use nix::sched::{CloneFlags, unshare};
 
-/// VMs whose networks are made one after the other: a new address of version 6 was not to be had at once in every
-/// second to third.
+/// Number of VMs whose networks are made one after the other: once, a new IPv6 address was not usable at once in every
+/// second or third.
 const VMS: u8 = 20;
-/// The longest time in which a VM has its endpoint.
+/// Time limit for a VM to get its endpoint.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The addresses that are answered at in a new network, each of which a program there has reached.
+/// The addresses of the endpoint in a new network that a program there has reached.
 fn reached_in_new_network(n: u8) -> io::Result<Vec<IpAddr>> {
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET)?;

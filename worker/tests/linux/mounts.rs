@@ -1,4 +1,4 @@
-//! Mounts as a container's engine makes them.
+//! Tests with mounts as a container engine makes them.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use nix::{
 
 use crate::worker::{SOON, Worker, name};
 
-/// Has this process see `/proc/sys` and its control groups read-only, as Docker does.
+/// Makes `/proc/sys` and the control groups read-only for this process, as Docker does.
 fn as_in_a_container(hierarchy: &CgroupHierarchy) {
     let none = None::<&str>;
     unshare(CloneFlags::CLONE_NEWNS).unwrap();

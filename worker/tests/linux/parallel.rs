@@ -1,4 +1,4 @@
-//! Parallel jobs: their ranks in groups of their own, and moved with CRIU.
+//! Parallel jobs: their ranks are in control groups of their own, and are moved with CRIU.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use dormouse_worker::{
 
 use crate::worker::{SOON, Worker, is_emulated, name, wait_for};
 
-/// A job of two ranks that use .9 and .5 of their processors, held.
+/// Arguments of a job of two ranks, which use .9 and .5 of their processors and do not end before they are released.
 const JOB: [&str; 7] = ["parallel", "--usage", ".9,.5", "--phases", "200", "--memory", "6MB"];
 
 struct Job {
@@ -26,7 +26,7 @@ struct Job {
 }
 
 impl Job {
-    /// A job that takes so many seconds.
+    /// Starts a job that takes this many seconds.
     fn start_held(worker: &Worker, vm: &VmGroups, task: &str, seconds: u32) -> Self {
         let directory = worker.workspace.create_task(&name(task)).unwrap();
         let (page, result) = (directory.join("progress"), directory.join("result.json"));
@@ -42,7 +42,7 @@ impl Job {
         read(&ProgressReader::open(&self.page).unwrap())
     }
 
-    /// Puts every rank on its own vCPU of `vm`.
+    /// Puts every rank on a vCPU of its own in `vm`; returns their process ids.
     fn place(&self, vm: &VmGroups, slot: TierSlot) -> Vec<i32> {
         let pids = wait_for("both ranks", || {
             let inside = self.read(|page| page.ranks().unwrap());
@@ -97,7 +97,7 @@ pub(crate) fn ranks_have_processors() {
     assert!(vm.list_pids().unwrap().is_empty());
 }
 
-/// Ranks that stand still: their job does not end before CRIU comes, however long that takes.
+/// Stops the ranks, so that their job does not end before CRIU comes, however long that takes.
 fn stop(ranks: &[i32]) {
     ranks.iter().for_each(|rank| ask_to_stop(*rank).unwrap());
     ranks.iter().for_each(|rank| await_stop(*rank, SOON).unwrap());

@@ -1,5 +1,5 @@
-//! Programs that take a small Linux for granted, in the jail: they leave what they leave outside of it, whatever is done to them
-//! meanwhile: their VM is hibernated, CRIU takes checkpoints of them as they run, or they go on in another VM.
+//! Programs that expect a small Linux, in the jail: they give the same results as outside of it, although their VM is
+//! hibernated, CRIU takes checkpoints of them as they run, or they are moved to another VM.
 
 use std::{
     fs,
@@ -18,33 +18,33 @@ use dormouse_worker::{
 
 use crate::worker::{SOON, Worker, name, wait_for};
 
-/// What is done to a program in the middle of its work.
+/// A disturbance of a program in the middle of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ProgramDisturbance {
     Nothing,
     /// The VM of the program is frozen, and thawed again.
     Hibernated,
-    /// It is dumped three times, and runs on.
+    /// The program is dumped three times, and runs on.
     Checkpointed,
-    /// It is dumped and killed, as with the notice that its VM is taken away, and restored in another VM.
+    /// The program is dumped and killed, as at the notice that its VM is taken away, and restored in another VM.
     Moved,
 }
 
 const DISTURBANCES: [ProgramDisturbance; 3] =
     [ProgramDisturbance::Hibernated, ProgramDisturbance::Checkpointed, ProgramDisturbance::Moved];
 
-/// A program, and what it is given.
+/// A program and its input.
 struct Resident {
     name: &'static str,
     command: &'static str,
     inputs: &'static [&'static str],
-    /// Whether CRIU can carry it.
+    /// Whether CRIU can move the program.
     moves: bool,
-    /// Whether it opens and closes connections all the time.
+    /// Whether the program opens and closes connections all the time.
     connects: bool,
 }
 
-/// Each leaves `began` in the middle of its work, and `said` at its end.
+/// Programs, each of which writes the file `began` in the middle of its work and `said` at its end.
 const RESIDENTS: [Resident; 7] = [
     Resident {
         name: "bash",
@@ -100,7 +100,7 @@ const RESIDENTS: [Resident; 7] = [
     },
 ];
 
-/// Habits of programs that check themselves for as long as they are told, and that are right after a restore, too.
+/// Names of habits: what programs do and check as long as they are told to, and what must hold after a restore, too.
 const HABITS: [&str; 44] = [
     "abstract_unix",
     "affinity",
@@ -155,7 +155,7 @@ fn provide(folder: &Path, inputs: &[&str]) {
     }
 }
 
-/// What a program says that nobody disturbs, outside of any jail.
+/// The output of a program without disturbance, outside of any jail.
 fn outside(resident: &Resident) -> String {
     let alone = tempfile::tempdir().unwrap();
     provide(alone.path(), resident.inputs);
@@ -168,14 +168,14 @@ fn outside(resident: &Resident) -> String {
     fs::read_to_string(alone.path().join("said")).unwrap()
 }
 
-/// What a program leaves in the jail, and what a move has changed of it.
+/// The output of a program in the jail, and what a move has changed for it.
 struct Outcome {
     said: String,
-    /// What the kernel says of it otherwise since it was restored; nothing where it was not.
+    /// What the kernel reports differently about the program since its restore; empty if it was not restored.
     changes: Vec<String>,
 }
 
-/// What comes of it in the jail, where this is done to it in the middle of its work; it moves to the other VM.
+/// The outcome of a program in the jail that is disturbed in the middle of its work; a move takes it to the other VM.
 fn inside(
     worker: &Worker,
     (vm, other): (&VmGroups, &VmGroups),
@@ -285,8 +285,8 @@ pub(crate) fn programs_of_each_habit_are_right() {
     }
 }
 
-/// What CRIU does not carry of programs that do such a thing (`lost.py`): a part of each sentence that is told of a move, of which
-/// there is none where the worker sets again what CRIU lost.
+/// Things that CRIU loses for programs that use them (`lost.py`): a part of each sentence that a move reports, empty
+/// if the worker restores what CRIU lost.
 const LOST: [(&str, &[&str]); 3] = [
     ("stop_told", &["waitpid(2) has told its parent, and will tell it once more; have the parent"]),
     // Python keeps a descriptor of its own of what it maps.

@@ -1,4 +1,4 @@
-//! The programs the tests run as tasks.
+//! The programs that the tests run as tasks.
 
 use std::{
     ffi::OsString, fs::File, hint::black_box, io::Write, os::unix::fs::FileExt, path::Path,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::captive;
 
-/// The file in its directory that keeps a task from its end.
+/// Name of the file in a task's directory that keeps the task from its end.
 pub(crate) const HELD: &str = "held";
 
 pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
@@ -41,10 +41,10 @@ pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
     }
 }
 
-/// The file that an attack leaves in its directory, at whatever instruction it comes to life.
+/// Name of the file that a hostile image makes in its directory, at whatever instruction it resumes.
 pub(crate) const STRUCK: &str = "struck";
 
-/// Makes a file over and over, without ever having it open.
+/// Makes a file over and over, without ever holding it open.
 fn strike() -> ExitCode {
     use nix::sys::stat::{Mode, SFlag, mknod};
     loop {
@@ -52,10 +52,9 @@ fn strike() -> ExitCode {
     }
 }
 
-/// Keeps `mib` MiB of pseudo-random numbers in memory and changes them step by step. The
-/// step is written to the file `progress`, a line per 1000 steps to stdout, and
-/// the sum of all numbers at the end to the file `result`. Where there is a file [`HELD`], the last
-/// step waits until it is gone.
+/// Keeps `mib` MiB of pseudo-random numbers in memory and changes them step by step. Writes the step to the file
+/// `progress`, a line per 1000 steps to stdout, and the sum of all numbers at the end to the file `result`. As long as
+/// there is a file [`HELD`], the last step waits.
 fn count(mib: usize, steps: u64) -> ExitCode {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = move || {

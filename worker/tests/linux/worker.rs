@@ -1,4 +1,4 @@
-//! A worker as the tests need it; also as a process of its own, to be killed.
+//! A worker for the tests, also as a process of its own that can be killed.
 
 use std::{
     env, fs,
@@ -23,12 +23,12 @@ use dormouse_worker::{
 
 use crate::{harness, task::HELD};
 
-/// The key that all workers of the tests are told.
+/// The key of all workers in the tests.
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 
-/// Whether this machine is emulated, as `scripts/test-v2` says of its own: all takes ten times as long,
-/// and what is no work of a task more of its processor.
+/// Whether this machine is emulated, as `scripts/test-v2` tells: everything takes ten times as long, and overhead uses
+/// more of a task's processor.
 pub(crate) fn is_emulated() -> bool {
     env::var("EMULATED").is_ok_and(|emulated| emulated == "true")
 }
@@ -44,15 +44,14 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The start of a worker, in the order a worker does it.
-    /// Its tasks are jailed as `$DORMOUSE_JAIL` says, which is not at all by default: most tests look
-    /// at what is the same with a jail and without.
+    /// Starts a worker by the same steps as a real one. Its tasks are jailed as `$DORMOUSE_JAIL` says, by default not
+    /// at all: most tests check what is the same with a jail and without.
     pub(crate) fn start(directory: &Path) -> Self {
         let demand = env::var("DORMOUSE_JAIL").unwrap_or_else(|_| "none".to_owned());
         Self::start_jailed(directory, demand.parse().unwrap())
     }
 
-    /// The same, whose tasks are jailed as is demanded.
+    /// Starts a worker as [`Worker::start`] does, with tasks jailed as `demand` says.
     pub(crate) fn start_jailed(directory: &Path, demand: JailDemand) -> Self {
         let hierarchy = CgroupHierarchy::detect_version().unwrap();
         let name = InstanceName {
@@ -99,7 +98,7 @@ impl Worker {
         Checkpointer::new(harness::criu(), version, self.store.clone(), &self.workspace)
     }
 
-    /// This program as a task.
+    /// A command that runs this program as a task.
     pub(crate) fn program(&self, name: &TaskName, args: &[&str]) -> ProgramCommand {
         let directory = self.workspace.create_task(name).unwrap();
         ProgramCommand::new(&self.program, directory).arg("task").args(args)
@@ -110,7 +109,7 @@ impl Worker {
         self.program(name, args).start_task(&entry, SOON).unwrap()
     }
 
-    /// A `count` task that doesn't end before [`Worker::let_go`], however long CRIU takes here.
+    /// Starts a `count` task that does not end before [`Worker::let_go`], however long CRIU takes.
     pub(crate) fn start_held(
         &self,
         name: &TaskName,
@@ -128,7 +127,7 @@ impl Worker {
         fs::remove_file(self.workspace.task_directory(name).join(HELD)).unwrap();
     }
 
-    /// The step a `count` task has come to.
+    /// The step that a `count` task has reached.
     pub(crate) fn step(&self, name: &TaskName) -> u64 {
         let path = self.workspace.task_directory(name).join("progress");
         fs::read_to_string(path).unwrap_or_default().trim().parse().unwrap_or(0)
@@ -153,7 +152,7 @@ pub(crate) fn name(task: &str) -> TaskName {
     TaskName::new("test", task).unwrap()
 }
 
-/// Polls until `seen` is content; fails with the last state after 20 s.
+/// Polls `seen` until it succeeds; fails with its last error after 20 s.
 pub(crate) fn wait_for<T>(what: &str, mut seen: impl FnMut() -> Result<T, String>) -> T {
     let start = Instant::now();
     loop {
@@ -260,25 +259,25 @@ fn finish(directory: &Path) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How the folders of runs' workers begin.
+/// Prefix of the names of the folders of runs' workers.
 pub(crate) const RUN: &str = "dormouse-run-";
 
-/// Starts a worker in `root`, which takes away what dead ones left, and prints how many folders of
-/// dead runs were taken away in `place`.
+/// Starts a worker in `root`, which removes what dead workers left, and prints how many folders of dead runs were
+/// removed in `place`.
 fn sweep(place: &Path, root: &Path) -> ExitCode {
     let _worker = Worker::start(root);
     println!("{}", remove_abandoned(place, RUN).unwrap().len());
     ExitCode::SUCCESS
 }
 
-/// This program as a worker process.
+/// A command that runs this program as a worker process.
 pub(crate) fn process(mode: &str, directory: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["worker", mode]).arg(directory);
     command
 }
 
-/// A worker that lingers, and the PIDs it printed.
+/// Starts a worker that waits to be killed; returns it with the process ids that it printed.
 pub(crate) fn lingering(directory: &Path) -> (Child, Vec<i32>) {
     let mut child = process("linger", directory).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -1,27 +1,27 @@
-//! Ways in which a disk loses bytes that it has taken.
+//! Ways in which a disk loses bytes that were written to it.
 
 use crate::draw::Draw;
 
-/// Bytes that a disk writes or loses at once.
+/// Number of bytes that a disk writes or loses as a unit.
 const SECTOR: usize = 512;
 
-/// What becomes of the bytes of a file.
+/// Damage to the bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// The file ends after so many bytes.
+    /// The file ends after this number of bytes.
     Cut(usize),
-    /// The sector at this place was never written.
+    /// The sector at this index was never written.
     LostSector(usize),
-    /// The sector at this place was written over by one that belongs elsewhere.
+    /// The sector at this index was overwritten by one that belongs elsewhere.
     MisdirectedSector(usize),
-    /// One bit is another, of the byte at this place.
+    /// One bit of the byte at this index is flipped.
     FlippedBit(usize),
     /// No sector was written: all of the file is zeros.
     Zeros,
 }
 
 impl Damage {
-    /// One that a file of so many bytes can suffer; `None` for an empty file.
+    /// Draws a kind of damage for a file of `length` bytes; `None` for an empty file.
     pub(super) fn draw(length: usize, chance: &mut Draw) -> Option<Self> {
         let below = |many: usize, chance: &mut Draw| {
             chance.below(u32::try_from(many).unwrap_or(u32::MAX)) as usize
@@ -39,7 +39,7 @@ impl Damage {
         })
     }
 
-    /// Does it to these bytes; a misdirected sector is one of `other`.
+    /// Does this damage to `bytes`; a misdirected sector is taken from `other`.
     pub(super) fn happen(self, bytes: &mut Vec<u8>, other: &[u8], chance: &mut Draw) {
         let length = bytes.len();
         let sector = |at: usize| at..(at + SECTOR).min(length);
@@ -57,9 +57,9 @@ impl Damage {
     }
 }
 
-/// What is left of the unsynced end of a log: sectors of it, from `at` in the file, are lost or belong elsewhere. The first
-/// is lost: else it would be a part of what was kept, or lines of another place would continue a line there, which nothing
-/// in the log tells from one that was written.
+/// Damages the unsynced end of a log, which begins at `at` in the file: some sectors are lost or come from elsewhere.
+/// The first sector always is: otherwise it would belong to what was kept, or lines from another place would continue
+/// a line, and nothing in the log would show that they were not written there.
 pub(super) fn tear_tail(tail: &mut [u8], at: usize, log: &[u8], chance: &mut Draw) {
     let first = (SECTOR - at % SECTOR).min(tail.len());
     let (head, rest) = tail.split_at_mut(first);

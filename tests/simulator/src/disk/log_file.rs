@@ -1,4 +1,4 @@
-//! The open file of a log, as a coordinator writes it.
+//! The open file of a log that a coordinator writes.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -29,7 +29,7 @@ impl SimulatedFile {
         with(self.mounted.disk.inner().logs.entry(self.path.clone()).or_default())
     }
 
-    /// Writes all of this where the file stands.
+    /// Writes all bytes at the file's current position.
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         let (at, by) = (self.place, self.mounted.generation);
@@ -39,7 +39,7 @@ impl SimulatedFile {
         Ok(())
     }
 
-    /// The error of a disk that is full or broken, if it is.
+    /// The error of a disk that is full or broken; `None` if the disk is neither.
     fn refusal(&self, is_write: bool) -> Option<io::Error> {
         let now = self.mounted.disk.stage().now_us();
         let mut inner = self.mounted.disk.inner();
@@ -59,7 +59,7 @@ impl SimulatedFile {
         refusal
     }
 
-    /// Makes a change of the seal beside the log.
+    /// Changes the state of the seal that belongs to the log.
     fn change_seal(&self, what: &str, make: impl FnOnce(&mut LogState)) -> io::Result<()> {
         if let Some(refusal) = self.refusal(false) {
             return Err(refusal);

@@ -1,4 +1,4 @@
-//! The file of a log: what of it is durable, and what is there after a power cut.
+//! The file of a log: which part of it is durable, and what a power cut leaves.
 
 use std::fs;
 use std::io;
@@ -14,16 +14,16 @@ use crate::stage::Stage;
 /// The file of a log, with its seal.
 #[derive(Debug, Default)]
 pub(super) struct LogState {
-    /// The file as it is after a power cut.
+    /// The content of the file that a power cut leaves for certain.
     durable: Vec<u8>,
-    /// What was written since the last sync, in order.
+    /// Changes since the last sync, in order.
     pending: Vec<LogChange>,
-    /// Whether anything was ever written to it: no garbage comes to stand in a file that is empty since it was made.
+    /// Whether anything was ever written to the file: a power cut leaves no garbage in a file that was always empty.
     is_written: bool,
-    /// The generation of the coordinator that holds its lock.
+    /// Generation of the coordinator that holds the lock of the log.
     pub(super) lock: Option<u64>,
     pub(super) seal: SealState,
-    /// Whether the disk has damaged what was sealed of it.
+    /// Whether the disk has damaged a sealed part of the log.
     pub(super) is_damaged: bool,
 }
 
@@ -36,22 +36,22 @@ impl LogState {
         self.pending.push(change);
     }
 
-    /// Makes durable what was written; the changes that are so now.
+    /// Syncs the file; returns the changes that are durable by that.
     pub(super) fn is_synced(&mut self) -> Vec<LogChange> {
         let synced = std::mem::take(&mut self.pending);
         persist(&mut self.durable, &synced);
         synced
     }
 
-    /// The file as it is once these changes are durable, too.
+    /// The durable content of the file with these changes made.
     fn with(&self, changes: &[LogChange]) -> Vec<u8> {
         let mut durable = self.durable.clone();
         persist(&mut durable, changes);
         durable
     }
 
-    /// The power is gone: a part of what was not synced is kept, of what follows that sectors may be there or others in
-    /// their place, and garbage stands behind it.
+    /// Cuts the power: a part of the unsynced changes is kept, sectors of the rest may be there or be replaced by
+    /// others, and garbage may follow.
     pub(super) fn power_cut(
         &mut self,
         path: &Path,
@@ -93,7 +93,7 @@ impl LogState {
     }
 }
 
-/// Makes these changes of a file.
+/// Makes these changes to the content of a file.
 fn persist(file: &mut Vec<u8>, changes: &[LogChange]) {
     for change in changes {
         match change {
@@ -112,7 +112,7 @@ fn persist(file: &mut Vec<u8>, changes: &[LogChange]) {
     }
 }
 
-/// What of these changes is there after a power cut that keeps this part of their bytes: the first of them.
+/// The first of these changes, those that a power cut leaves if this part of their bytes (parts per million) is kept.
 fn survivors(pending: Vec<LogChange>, kept: u32) -> Vec<LogChange> {
     let size = |change: &LogChange| match change {
         LogChange::Written { bytes, .. } => bytes.len(),

@@ -1,4 +1,4 @@
-//! The seal beside a log: what its file holds, and what of that is there after a power cut.
+//! The seal of a log: the content of its file, and what a power cut leaves of that.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use dormouse_log::Seal;
 use super::damage::Damage;
 use crate::draw::Draw;
 
-/// Former seals that a disk which loses a write may leave in place of the last.
+/// Number of older seals that a disk which loses a write may leave in place of the last one.
 const FORMER: usize = 4;
 
-/// The seal beside a log, which is in its file only where somebody may read that.
+/// The seal of a log; it is written to its real file only when somebody may read it there.
 #[derive(Debug, Default)]
 pub(super) struct SealState {
-    /// What whoever reads it finds.
+    /// The content that a reader of the seal finds.
     content: Option<Vec<u8>>,
     draft: Option<Draft>,
-    /// The draft that has the seal's name, as long as that name is not durable.
+    /// The draft that was renamed to the seal, as long as that name is not durable.
     renamed: Option<Draft>,
-    /// What a power cut leaves, but for `renamed`.
+    /// The seal that a power cut leaves, unless it leaves `renamed`.
     durable: Option<Vec<u8>>,
-    /// Seals that were durable before it, since the log was emptied.
+    /// Earlier seals that were durable, since the log was emptied.
     former: VecDeque<Vec<u8>>,
-    /// Whether the disk has damaged it after it was durable.
+    /// Whether the disk has damaged the seal after it was durable.
     is_damaged: bool,
 }
 
@@ -37,7 +37,7 @@ impl SealState {
         self.content.as_deref()
     }
 
-    /// Bytes of the log that it covers; `None` where it is no whole seal.
+    /// Number of bytes of the log that the seal covers; `None` if the seal is not whole.
     pub(super) fn covered_bytes(&self) -> Option<usize> {
         let seal: Seal =
             serde_json::from_slice(self.content()?).ok().filter(|_| !self.is_damaged)?;
@@ -58,7 +58,7 @@ impl SealState {
         }
     }
 
-    /// The draft has the seal's name.
+    /// Notes that the draft was renamed to the seal.
     pub(super) fn is_renamed(&mut self) {
         if let Some(draft) = self.draft.take() {
             self.content = Some(draft.content.clone());
@@ -66,7 +66,7 @@ impl SealState {
         }
     }
 
-    /// The seal's name is durable, and with it the seal if its draft was.
+    /// Notes that the folder was synced: the seal's name is durable, and so is the seal if its draft was synced.
     pub(super) fn folder_is_synced(&mut self) {
         match self.renamed.take() {
             Some(draft) if draft.is_synced => {
@@ -80,18 +80,18 @@ impl SealState {
         }
     }
 
-    /// The log was emptied: no earlier seal is of its lines.
+    /// Notes that the log was emptied: no earlier seal covers its lines.
     pub(super) fn log_is_emptied(&mut self) {
         self.former.clear();
     }
 
-    /// The run's user had the seal made anew.
+    /// Notes that the run's user had the seal made again, with this content.
     pub(super) fn is_made_anew(&mut self, content: Vec<u8>) {
         *self = Self { content: Some(content.clone()), durable: Some(content), ..Self::default() };
     }
 
-    /// The power is gone. A seal whose name is not durable may be there or not, and it is torn where its draft was not
-    /// synced. A disk that `tears` it has lied: it is damaged, gone or a former one although it was durable.
+    /// Cuts the power. A seal whose name is not durable may be there or not, and is torn if its draft was not synced.
+    /// If `tears` is set, even a durable seal is damaged, gone or replaced by an older one.
     pub(super) fn power_cut(&mut self, tears: bool, chance: &mut Draw) {
         self.draft = None;
         if let Some(Draft { mut content, is_synced }) = self.renamed.take()
@@ -137,7 +137,7 @@ mod tests {
         seal.folder_is_synced();
     }
 
-    /// What power cuts leave of a seal in the place of another.
+    /// The contents that power cuts can leave of a seal that replaces another one.
     fn after_cuts(syncs_draft: bool, tears: bool) -> std::collections::BTreeSet<Option<Vec<u8>>> {
         let mut chance = Draw::new(1, "test", 1);
         let cut = |_| {

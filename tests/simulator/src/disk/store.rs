@@ -1,4 +1,5 @@
-//! The store of checkpoints on the disk: nothing of it is ever synced, so that a power cut may tear whatever is new.
+//! The store of checkpoints on the simulated disk. Nothing in it is ever synced, so that a power cut may tear all new
+//! files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -13,17 +14,17 @@ use super::{MountedDisk, dead, named};
 use crate::draw::Draw;
 use crate::stage::Write as Verdict;
 
-/// A stored checkpoint that the disk has damaged, or has nothing of.
+/// A stored checkpoint that the disk has damaged or lost.
 pub type DamagedCheckpoint = (TaskId, CheckpointSeq, Attempt);
 
-/// What was done to the files of a store since the last power cut, all of which the next one may undo.
+/// Changes to the files of a store since the last power cut; the next one may undo any of them.
 #[derive(Debug, Default)]
 pub(super) struct StoreState {
-    /// New files, by the names that they have now.
+    /// New files, by their present names.
     fresh: BTreeSet<PathBuf>,
-    /// The former names of new files, by the names that they have now.
+    /// The earlier name of each new file that was renamed, by its present name.
     renamed: BTreeMap<PathBuf, PathBuf>,
-    /// Files that were removed or replaced, with what they held.
+    /// Files that were removed or replaced, with their contents.
     removed: BTreeMap<PathBuf, Vec<u8>>,
 }
 
@@ -48,8 +49,8 @@ impl StoreState {
         self.renamed.remove(path);
     }
 
-    /// The power is gone. If it `tears` what is new, files are damaged or have their former names, and what was removed
-    /// may be there again. The checkpoints that are damaged.
+    /// Cuts the power. If `tears` is set, new files are damaged or have their earlier names, and removed files may be
+    /// there again. Returns the checkpoints that are damaged.
     pub(super) fn power_cut(
         &mut self,
         tears: bool,
@@ -88,7 +89,7 @@ impl StoreState {
     }
 }
 
-/// Has one of the checkpoints in this folder rot, if there is one: the one that is damaged.
+/// Damages one of the checkpoints in this folder, if there is one, and returns which.
 ///
 /// # Errors
 ///
@@ -117,7 +118,7 @@ fn damage(path: &Path, mut content: Vec<u8>, other: &[u8], chance: &mut Draw) ->
     fs::write(path, content)
 }
 
-/// The checkpoint that is in a file of the coordinator's store: `TASK/NUMBER.ATTEMPT`.
+/// The checkpoint that a file of the coordinator's store holds, by its path `TASK/NUMBER.ATTEMPT`.
 fn stored_checkpoint(file: &Path) -> Option<DamagedCheckpoint> {
     let task = file.parent()?.file_name()?.to_str()?.parse().ok()?;
     let (number, attempt) = file.file_name()?.to_str()?.split_once('.')?;
@@ -125,7 +126,7 @@ fn stored_checkpoint(file: &Path) -> Option<DamagedCheckpoint> {
     Some((TaskId::new(task), CheckpointSeq::new(number), Attempt::new(attempt)))
 }
 
-/// A file of the store that is being written.
+/// A file of the store that a coordinator is writing.
 #[derive(Debug)]
 pub(super) struct SimulatedStoreFile {
     file: File,

@@ -1,4 +1,4 @@
-//! What the disk keeps of a coordinator's store, and of one that is dead.
+//! Tests of what the disk keeps of the store of a coordinator, living or dead.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -70,7 +70,7 @@ async fn a_coordinator_dies_in_the_middle_of_a_checkpoint_and_between_its_steps(
     assert_eq!(left, BTreeSet::from(expected));
 }
 
-/// What power cuts leave of two checkpoints: one that was stored before another power cut, and was removed, and a new one.
+/// The contents that power cuts leave of two checkpoints: an old one that was removed again, and a new one.
 fn after_power_cuts(tears: bool) -> BTreeSet<[Option<Vec<u8>>; 2]> {
     let mut chance = Draw::new(1, "test", 1);
     let loss = |tears_checkpoints| PowerLoss {

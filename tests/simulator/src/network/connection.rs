@@ -1,4 +1,4 @@
-//! One connection of a worker, and who has heard that it broke.
+//! One connection of a worker, and which of its ends have noticed a break.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::faults::Hears;
 
-/// The time after which an end of a half-open connection hears of it: a ping of HTTP/2, sent every five seconds, is
-/// not answered for ten.
+/// The time after which an end of a half-open connection notices the break: HTTP/2 sends a ping every five seconds and
+/// waits ten for the answer.
 pub(super) const PING: Duration = Duration::from_secs(15);
 
-/// What either end has heard of a connection.
+/// The state of a connection at both of its ends.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
-    /// Its place among all connections of the run.
+    /// The connection's number among all of the run.
     pub(super) number: u64,
-    /// It is broken for the worker, or for the coordinator.
+    /// Cancelled when the connection is broken at the worker's end; the next field is for the coordinator's end.
     worker: CancellationToken,
     coordinator: CancellationToken,
-    /// What the worker has said by the break arrives at this instant.
+    /// The instant at which messages arrive that the worker had sent before the break; `None`: they are not late.
     late: Mutex<Option<Instant>>,
-    /// The worker's process is gone, and its end is closed in order.
+    /// Whether the worker's process has ended and its end is being closed in order.
     is_closing: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl Connection {
         Self { number, ..Self::default() }
     }
 
-    /// The connection breaks, which these ends hear of at once, and the other when its ping is not answered.
+    /// Breaks the connection: the ends in `hears` notice at once, the other end when its ping gets no answer.
     pub(super) fn breaks(self: &Arc<Self>, hears: Hears) {
         if hears != Hears::Worker {
             self.coordinator_hears();
@@ -50,7 +50,7 @@ impl Connection {
         }
     }
 
-    /// The coordinator's process is gone: its end breaks, if it has not, which these ends hear of.
+    /// Breaks the coordinator's end, if it is not broken yet, as its process has ended; the ends in `hears` notice.
     pub(super) fn loses_coordinator(self: &Arc<Self>, hears: Hears) {
         if !self.coordinator.is_cancelled() {
             self.breaks(hears);
@@ -65,12 +65,12 @@ impl Connection {
         self.coordinator.cancel();
     }
 
-    /// The worker's end is closed in order: what it has said arrives.
+    /// Closes the worker's end in order: messages that the worker has sent still arrive.
     pub(super) fn closes(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
-    /// Whether neither end has heard of a break or an end.
+    /// Whether neither end has noticed a break or a close.
     pub(super) fn is_open(&self) -> bool {
         let is_broken = self.worker.is_cancelled() || self.coordinator.is_cancelled();
         !is_broken && !self.is_closing.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! The end of the network that one worker has.
+//! A worker's end of the network.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::draw::Draw;
 /// Messages of a coordinator as they arrive; an error is a broken connection.
 pub type Inbound = ReceiverStream<Result<v1::ToWorker, Status>>;
 
-/// Messages that a stream holds before its writer waits.
+/// Number of messages that a stream buffers before its writer waits.
 const WINDOW: usize = 64;
 
-/// The end of the network that one worker has, whatever life it is in.
+/// A worker's end of the network, the same for all sessions of the worker.
 #[derive(Clone, Debug)]
 pub struct Port {
     network: Network,
     worker: String,
 }
 
-/// A call's connection broke, or nobody is there.
+/// The error of a call whose connection broke, or that found no coordinator.
 fn unreachable(why: &str) -> Status {
     Status::unavailable(why.to_owned())
 }
@@ -37,23 +37,23 @@ impl Port {
         Self { network, worker: worker.to_owned() }
     }
 
-    /// The coordinator, once a word has come to it.
+    /// Waits until a message has reached the coordinator, and returns that coordinator.
     async fn reach(&self) -> Result<Present, Status> {
         let (_, mut chance) = self.network.connect(&self.worker);
         self.network.travel(&self.worker, Way::Up, &mut chance).await;
         self.network.present().ok_or_else(|| unreachable("nobody listens there"))
     }
 
-    /// Sees whether the coordinator is there: one round trip.
+    /// Checks by one round trip whether the coordinator is there.
     ///
     /// # Errors
     ///
-    /// Nobody listens there (`Unavailable`).
+    /// No coordinator listens (`Unavailable`).
     pub async fn dial(&self) -> Result<(), Status> {
         self.call(|_| Ok(Box::pin(async { Ok(()) }))).await
     }
 
-    /// Joins the run: a life there, with the certificate of a former one if there was any.
+    /// Joins the run and returns the new session identity; shows the certificate of a former session if there was one.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Port {
         self.call(|server| Ok(server.get_checkpoint(life.clone(), wanted))).await
     }
 
-    /// One call and its answer, over a connection of its own.
+    /// Makes a call and waits for its answer, over a new connection.
     async fn call<T: Send + 'static>(
         &self,
         call: impl FnOnce(Arc<dyn Server>) -> Result<Serving<T>, Status>,
@@ -187,8 +187,8 @@ impl Port {
         self.call_over(connection, chance, |present| call(Arc::clone(&present.server))).await
     }
 
-    /// One call over this connection, and its answer. An end that does not hear of a break goes on as if there was
-    /// none: the coordinator with what it was asked for, the worker with its waiting.
+    /// Makes a call over this connection and waits for its answer. An end that does not notice a break carries on as
+    /// if there were none: the coordinator works on the request, the worker waits.
     async fn call_over<T: Send + 'static>(
         &self,
         connection: Arc<Connection>,

@@ -1,4 +1,4 @@
-//! What carries a connection's messages, each in its time and in their order.
+//! The two tasks that carry a connection's messages, one per direction, on time and in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tonic::Status;
 use super::{Connection, Messages, Network, Way};
 use crate::draw::Draw;
 
-/// What either pump of a connection knows.
+/// The data that both tasks of a connection use.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     pub(super) network: Network,
@@ -26,7 +26,7 @@ fn broken() -> Status {
     Status::unavailable("the connection broke")
 }
 
-/// Messages under way, with the instant at which each arrives at the earliest.
+/// Messages on the way, each with the earliest instant at which it can arrive.
 #[derive(Debug)]
 struct UnderWay<T> {
     messages: VecDeque<(Instant, T)>,
@@ -43,7 +43,7 @@ impl<T> UnderWay<T> {
         self.messages.push_back((self.last, message));
     }
 
-    /// When the first can arrive.
+    /// When the first message can arrive; `None` if there is no message.
     fn due(&self, ends: &Ends, way: Way) -> Option<Instant> {
         let (due, _) = self.messages.front()?;
         let blocked = ends.network.blocked(&ends.life.worker, way);
@@ -51,7 +51,7 @@ impl<T> UnderWay<T> {
     }
 }
 
-/// Waits for an instant and for its turn in it, for ever if there is none.
+/// Waits for an instant, and then for a random turn among the tasks ready at that instant; for ever if there is none.
 async fn at(due: Option<Instant>, order: &mut Draw) {
     match due {
         Some(due) if due <= Instant::now() => {}
@@ -61,7 +61,7 @@ async fn at(due: Option<Instant>, order: &mut Draw) {
     order.turns().await;
 }
 
-/// Carries what a worker says to the coordinator.
+/// Carries the worker's messages to the coordinator.
 pub(super) async fn up(
     ends: Ends,
     mut chance: Draw,
@@ -136,7 +136,7 @@ pub(super) async fn up(
     }
 }
 
-/// Carries what the coordinator says to a worker.
+/// Carries the coordinator's messages to the worker.
 pub(super) async fn down(
     ends: Ends,
     mut chance: Draw,
@@ -200,12 +200,12 @@ pub(super) async fn down(
 }
 
 impl Ends {
-    /// A message leaves the coordinator. Whether it does: a dead one says nothing.
+    /// Whether a message leaves the coordinator: a dead coordinator sends nothing.
     fn leaves(&self, message: &v1::ToWorker) -> bool {
         self.network.0.stage.leaves(self.generation, &self.life, message)
     }
 
-    /// The coordinator goes on saying what nobody hears, until it is told.
+    /// Takes the coordinator's messages and drops them, until the coordinator notices the break.
     async fn drain(&self, mut messages: Messages<v1::ToWorker>) {
         loop {
             tokio::select! {

@@ -1,4 +1,4 @@
-//! What either end of a connection hears when it breaks.
+//! Tests of what each end of a connection notices when it breaks.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -20,16 +20,16 @@ use crate::stage::Stage;
 use crate::trace::{Lines, Trace};
 use crate::witness::Witness;
 
-/// Longer than any message takes, and shorter than it takes until a ping is missed.
+/// A time longer than any message takes, and shorter than the time until a missed ping is noticed.
 const WHILE: Duration = Duration::from_secs(10);
 
 type ToWorker = mpsc::UnboundedSender<Result<v1::ToWorker, Status>>;
 
-/// A server whose sessions a test plays, and which never answers a call for a checkpoint.
+/// A server whose sessions are driven by a test; it never answers a call for a checkpoint.
 #[derive(Debug, Default)]
 struct Desk(Mutex<Option<(Heard, ToWorker)>>);
 
-/// The messages that a server hears.
+/// The messages that a server receives in a session.
 struct Heard(Messages<v1::FromWorker>);
 
 impl std::fmt::Debug for Heard {
@@ -89,7 +89,7 @@ const fn word(ack: u64) -> v1::ToWorker {
     v1::ToWorker { ack, body: Some(v1::to_worker::Body::Heartbeat(v1::Heartbeat {})) }
 }
 
-/// A session that is up, by both of its ends.
+/// An open session, with both of its ends.
 struct Up {
     network: Network,
     worker_says: mpsc::Sender<v1::FromWorker>,
@@ -180,7 +180,8 @@ async fn a_call_on_a_connection_that_broke_for_the_coordinator_alone_is_waited_f
     assert_eq!(broke.elapsed(), PING);
 }
 
-/// Messages of a connection that broke late, or was closed, were to arrive at a coordinator that is gone by then.
+/// Messages of a connection that broke late, or was closed, are dropped if their coordinator is gone when they would
+/// arrive.
 #[tokio::test(start_paused = true)]
 async fn no_connection_outlives_its_coordinator() {
     for is_closed in [false, true] {

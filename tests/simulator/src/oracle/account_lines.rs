@@ -1,4 +1,5 @@
-//! Each account of an attempt is in the log once, before the report of the attempt's end, whatever parts the two.
+//! Checks that the account of each attempt is in the log once, before the report of the attempt's end, even if a crash
+//! separates the two.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +10,12 @@ use super::Broken;
 use super::hosts::LyingHosts;
 use crate::invariant::Invariant;
 
-/// The accounts of a run's log, and the reports that are there.
+/// The accounts in a run's log, and the reports of the ends of attempts.
 #[derive(Debug, Default)]
 pub(super) struct AccountLines {
     accounts: BTreeSet<(TaskId, Attempt)>,
     reported: BTreeSet<(HostId, u64)>,
-    /// Reports whose account is there, and which are not.
+    /// Reports that the log does not have yet, although it has their accounts.
     awaited: BTreeSet<(HostId, u64)>,
     parted: u64,
 }
@@ -24,12 +25,12 @@ impl AccountLines {
         *self = Self::default();
     }
 
-    /// How often a crash parted an account from its report.
+    /// How often a crash separated an account from its report.
     pub(super) const fn parted(&self) -> u64 {
         self.parted
     }
 
-    /// Takes in a durable step.
+    /// Checks a durable step.
     pub(super) fn see(&mut self, step: &Step, lying: &LyingHosts) -> Result<(), Broken> {
         if let Event::Resumed { .. } = step.event {
             self.parted += self.awaited.len() as u64;

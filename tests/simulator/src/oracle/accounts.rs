@@ -1,4 +1,4 @@
-//! Money, credits and capacity: the rules that `dormouse check` holds every log to.
+//! Checks of money, credits and capacity: the rules that `dormouse check` applies to every log.
 
 use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation};
@@ -11,9 +11,9 @@ use dormouse_units::{Bytes, Span};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// Checks all steps of a run of these tenants that has ended, whose reports may be as late as this; `jobs` schedules its
-/// parallel jobs. What is wrong with a step that is a liar's word, by `is_lie`, is the liar's fault: all that comes of it
-/// has to keep the rules.
+/// Checks all steps of a finished run by the rules of `dormouse check`; reports may be late by `lateness`, and `jobs`
+/// is the scheduler of the parallel jobs. A fault in a step for which `is_lie` is true is excused; the consequences of
+/// that step must keep the rules.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ fn of_bag(setup: &Setup, tenants: &Tenants, lateness: Span, steps: &[Step]) -> V
     checker.finish(true)
 }
 
-/// The machine of the parallel jobs of a setup.
+/// The simulation of a setup's parallel jobs under this algorithm.
 fn simulation(setup: &Setup, algorithm: Algorithm) -> JobSimulation {
     let processors = setup.space_of_jobs().processors;
     let memory = setup.memory_of_machine();

@@ -1,4 +1,4 @@
-//! What was acknowledged to a worker is in the durable log.
+//! Checks that every report acknowledged to a worker is in the durable log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::witness::Deed;
 
 type Life = (String, u64);
 
-/// The reports of each life, in order, and those that the durable log has.
+/// The reports of each worker session, in order, and which of them the durable log has.
 #[derive(Debug, Default)]
 pub(super) struct Acknowledged {
-    /// Whether each report of a life has to become a line of the log.
+    /// For each report of a session, whether it must become a line of the log.
     said: BTreeMap<Life, Vec<bool>>,
     hosts: BTreeMap<Life, HostId>,
-    /// Hosts that are lost, or not believed: nothing that they say has to be in the log any more.
+    /// Hosts that are lost or not trusted: their reports no longer have to be in the log.
     silenced: BTreeSet<HostId>,
     in_log: BTreeMap<HostId, BTreeSet<u64>>,
-    /// Workers that lie about the numbers of their reports: nobody can say which one was acknowledged.
+    /// Workers that lie about the numbers of their reports, so that it is unknown which report was acknowledged.
     miscounting: BTreeSet<String>,
-    /// Up to which report of a life it was looked at.
+    /// The number of reports of each session that were checked.
     looked_at: BTreeMap<Life, u64>,
 }
 
@@ -74,7 +74,7 @@ impl Acknowledged {
         Ok(())
     }
 
-    /// A message that acknowledges so many reports leaves.
+    /// Checks a message to a worker that acknowledges `ack` reports.
     pub(super) fn leaves(&mut self, to: &WorkerLife, ack: u64) -> Result<(), Broken> {
         let life = (to.worker.clone(), to.incarnation);
         let Some(host) = self.hosts.get(&life) else { return Ok(()) };
@@ -101,7 +101,7 @@ impl Acknowledged {
     }
 }
 
-/// Whether a report is one that becomes a line of the log wherever its host is believed.
+/// Whether a report of this kind becomes a line of the log if its host is trusted.
 const fn counts(report: &v1::Report) -> bool {
     use v1::report::Report as Wire;
     matches!(

@@ -1,4 +1,4 @@
-//! A fault of the experiment is asked for once, and felt only by hosts that were asked for it.
+//! Checks that each fault of the experiment is requested once, and reported only by hosts of which it was requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use dormouse_units::{FaultId, HostId};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// The faults that the log has asked for, each with its hosts.
+/// The faults that the log has requested, each with its hosts.
 #[derive(Debug, Default)]
 pub(super) struct AskedFaults {
     asked: BTreeMap<FaultId, BTreeSet<HostId>>,
@@ -19,7 +19,7 @@ impl AskedFaults {
         *self = Self::default();
     }
 
-    /// Takes in a durable step.
+    /// Checks a durable step.
     pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
         let wrong =
             |what: String| Err((Invariant::FaultOnce, format!("step {}: {what}", step.seq)));

@@ -1,4 +1,4 @@
-//! One attempt at a task at a time, each with a number of its own, and one end of each task that counts.
+//! Checks that a task has one attempt at a time, each with a number of its own, and one end that counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,47 +10,47 @@ use super::Broken;
 use crate::invariant::Invariant;
 use crate::witness::Deed;
 
-/// The attempts at each task, as the durable log has them, and the processes of each, as machines tell.
+/// The attempts at each task in the durable log, and the processes of each, as machines report them.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    /// The number of tasks, or of parallel jobs, that the run is to finish.
+    /// The number of tasks, or of parallel jobs, that the run has to finish.
     tasks: u32,
     newest: BTreeMap<TaskId, Attempt>,
-    /// The attempt at each task that the log has begun and not ended, and its VM.
+    /// The attempt at each task that has begun and not ended by the log, and its VM.
     open: BTreeMap<TaskId, (Attempt, VmId)>,
-    /// VMs that run: a stop with a checkpoint on any other has nothing to wait for.
+    /// VMs that run: on any other VM, a stop with a checkpoint has nothing to wait for.
     running: BTreeSet<VmId>,
-    /// The step by which each task has finished.
+    /// For each task, the number of the step in which it finished.
     finished: BTreeMap<TaskId, u64>,
-    /// The step in which the scheduler heard of that.
+    /// For each task, the number of the step in which the scheduler was notified of the finish.
     heard: BTreeMap<TaskId, u64>,
-    /// The step that ends the run, and whether it calls the run complete.
+    /// The number of the step that ends the run, and whether it calls the run complete.
     over: Option<(u64, bool)>,
-    /// Attempts of which a process is there.
+    /// Attempts of which a process exists.
     alive: BTreeSet<(TaskId, Attempt)>,
-    /// Attempts of which a process has ever been there, each with the number of its births.
+    /// Attempts of which a process has ever existed, each with the number of its starts.
     born: BTreeMap<(TaskId, Attempt), u32>,
-    /// Number of moves of each attempt that the log has: a job is born anew by each of them.
+    /// Number of moves of each attempt in the log: each move starts a job's processes again.
     moves: BTreeMap<(TaskId, Attempt), u32>,
 }
 
 impl Attempts {
-    /// The attempts of a run of so many tasks or parallel jobs.
+    /// An empty record for a run of this number of tasks or parallel jobs.
     pub(super) fn new(tasks: u32) -> Self {
         Self { tasks, ..Self::default() }
     }
 
-    /// The newest attempt at a task that the log has.
+    /// The newest attempt at a task in the durable log.
     pub(super) fn newest(&self, task: TaskId) -> Option<Attempt> {
         self.newest.get(&task).copied()
     }
 
-    /// Forgets what the log said, which begins anew.
+    /// Forgets the content of the log, which begins again from nothing.
     pub(super) fn log_begins_anew(&mut self) {
         *self = Self::new(self.tasks);
     }
 
-    /// A process began, or is gone.
+    /// Checks the start or the end of a process.
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
         match deed {
             Deed::Began { task, attempt, vm, .. } => {
@@ -76,7 +76,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Takes in a durable step.
+    /// Checks a durable step.
     pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
         self.hear(step)?;
         self.change_vms(step);
@@ -95,7 +95,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Takes in what a machine reports of an attempt: it is the task's only one.
+    /// Checks a machine's report about an attempt: the attempt must be the task's only one.
     fn hear(&mut self, step: &Step) -> Result<(), Broken> {
         let Event::Machine { report, .. } = &step.event else { return Ok(()) };
         if step.effects.contains(&Effect::Stale) {
@@ -133,7 +133,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Follows which VMs run. What a step's event does to them has happened before anything is decided.
+    /// Updates which VMs run. A step's event changes VMs before anything is decided in that step.
     fn change_vms(&mut self, step: &Step) {
         for effect in &step.effects {
             match effect {
@@ -152,7 +152,7 @@ impl Attempts {
         }
     }
 
-    /// Follows the decisions of a step in their order, and the effects that each has.
+    /// Takes in the decisions of a step in order, with the effects of each.
     fn decide(&mut self, step: &Step) -> Result<(), Broken> {
         let mut effects = step.effects.iter();
         for (place, decision) in step.decisions.iter().enumerate() {
@@ -254,7 +254,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// Looks at the end of a run: it is complete if all its tasks have finished and no more may come, and only then.
+    /// Checks the end of a run: it is complete if and only if all its tasks have finished and no more may come.
     pub(super) fn finish(&self, is_open: bool) -> Result<(), Broken> {
         let Some((_, complete)) = self.over else { return Ok(()) };
         let mut all = (0..self.tasks).map(TaskId::new);

@@ -1,5 +1,5 @@
-//! An account of its own of what every VM costs, from the log alone: when it was ready, hibernated, resumed and ended,
-//! and the prices that the log has. It shares no rule with the provider that is judged by it.
+//! A second computation of what every VM costs, from the log alone: its times of readiness, hibernation, resumption
+//! and end, and the prices. It shares no code with the provider that it checks.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use dormouse_units::{TypeName, VmId};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// Microseconds of a minute and of an hour.
+/// Microseconds of a minute; the next constant is those of an hour.
 const MINUTE: u64 = 60_000_000;
 const HOUR: u64 = 3_600_000_000;
 
@@ -19,7 +19,7 @@ type Micros = u64;
 /// Nano-dollars for an hour.
 type HourlyPrice = u64;
 
-/// A part of a use in which the price stayed the same.
+/// A part of a use of a VM in which the price stayed the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     from: Micros,
@@ -27,11 +27,11 @@ struct Piece {
     price: HourlyPrice,
 }
 
-/// A time for which a VM could be used without a gap.
+/// A time in which a VM could be used without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct VmUse {
     pieces: Vec<Piece>,
-    /// Whether the provider ended it.
+    /// Whether the provider ended the use.
     is_taken: bool,
 }
 
@@ -44,23 +44,23 @@ impl VmUse {
         self.pieces.last().map_or(0, |piece| piece.until)
     }
 
-    /// The price that held at a time within it.
+    /// The price at a time within the use.
     fn price_at(&self, at: Micros) -> HourlyPrice {
         self.pieces.iter().find(|piece| at < piece.until).map_or(0, |piece| piece.price)
     }
 
-    /// The sum of all pieces, each at its price.
+    /// The cost of the use, in nano-dollars: each piece at its own price.
     fn by_time(&self) -> u64 {
         self.pieces.iter().map(|piece| cost(piece.price, piece.until - piece.from)).sum()
     }
 }
 
-/// Nano-dollars of a time at a price, rounded down.
+/// The cost of a time at a price, in nano-dollars, rounded down.
 fn cost(price: HourlyPrice, lasts: Micros) -> u64 {
     u64::try_from(u128::from(price) * u128::from(lasts) / u128::from(HOUR)).unwrap_or(u64::MAX)
 }
 
-/// Nano-dollars of these uses by a tariff.
+/// The cost of these uses under a tariff, in nano-dollars.
 fn owed(tariff: TariffName, uses: &[VmUse]) -> u64 {
     let of_one = |used: &VmUse| match tariff {
         TariffName::Second | TariffName::Azure => used.by_time(),
@@ -72,7 +72,8 @@ fn owed(tariff: TariffName, uses: &[VmUse]) -> u64 {
     uses.iter().map(of_one).sum()
 }
 
-/// A minute at least, and nothing where the provider ended the use within its first `free` microseconds.
+/// The cost of a use billed by time, at least a minute; 0 if the provider ended the use within its first `free`
+/// microseconds.
 fn by_use(used: &VmUse, free: Micros) -> u64 {
     let lasts = used.ends() - used.begins();
     if lasts == 0 || used.is_taken && lasts < free {
@@ -82,7 +83,8 @@ fn by_use(used: &VmUse, free: Micros) -> u64 {
     used.by_time() + cost(last_price, MINUTE.saturating_sub(lasts))
 }
 
-/// Each hour at the price at its beginning; of the last, which may be a part of one, nothing where that is free.
+/// The cost of a use billed by the hour, each hour at the price at its beginning; a last hour that is cut short is
+/// free if `is_part_free`.
 fn by_hour(used: &VmUse, is_part_free: bool) -> u64 {
     let (mut begins, mut sum) = (used.begins(), 0);
     while begins < used.ends() {
@@ -94,15 +96,15 @@ fn by_hour(used: &VmUse, is_part_free: bool) -> u64 {
     sum
 }
 
-/// What is known of a VM that has not ended.
+/// The running bill of a VM that has not ended.
 #[derive(Debug)]
 struct VmBill {
-    /// The type, where the VM is in the spot market, whose price it follows.
+    /// The type of a spot VM, whose price follows the market; `None` for an on-demand VM.
     spot: Option<TypeName>,
     bid: Option<HourlyPrice>,
     price: HourlyPrice,
     uses: Vec<VmUse>,
-    /// Since when it is used at this price.
+    /// Since when the VM is used at the present price; `None` if it is not in use.
     since: Option<Micros>,
     hibernated: Option<Micros>,
     surcharge: u64,
@@ -113,7 +115,7 @@ impl VmBill {
         self.bid.map_or(self.price, |bid| bid.min(self.price))
     }
 
-    /// The VM can be used from now on, if it could not before.
+    /// Begins a use, unless the VM is in use already.
     fn begin(&mut self, now: Micros) {
         self.hibernated = None;
         if self.since.is_none() {
@@ -125,7 +127,7 @@ impl VmBill {
         }
     }
 
-    /// What it was used since the last change of its price is a piece.
+    /// Ends the piece of the use that has the present price.
     fn cut(&mut self, now: Micros) {
         let price = self.charged();
         if let (Some(from), Some(last)) = (self.since.take(), self.uses.last_mut()) {
@@ -133,7 +135,7 @@ impl VmBill {
         }
     }
 
-    /// The use is over.
+    /// Ends the use.
     fn end(&mut self, now: Micros, is_taken: bool) {
         if self.since.is_none() {
             return;
@@ -144,7 +146,7 @@ impl VmBill {
         }
     }
 
-    /// It costs something else from now on.
+    /// Changes the price from now on.
     fn reprice(&mut self, now: Micros, price: HourlyPrice) {
         if self.since.is_some_and(|since| since < now) && price != self.price {
             self.cut(now);
@@ -153,7 +155,7 @@ impl VmBill {
         self.price = price;
     }
 
-    /// The VM is gone: all that it costs.
+    /// Ends the bill of a VM that is gone; returns its whole cost.
     fn settle(
         mut self,
         now: Micros,
@@ -171,11 +173,11 @@ impl VmBill {
     }
 }
 
-/// Compares what each VM cost by the log of a run with an account of its own.
+/// Compares the cost of each VM in the log of a run with a second computation.
 ///
 /// # Errors
 ///
-/// The two differ.
+/// The two costs of a VM differ.
 pub fn bills(setup: &Setup, steps: &[Step]) -> Result<(), Broken> {
     let terms = &setup.terms;
     let mut open = BTreeMap::<VmId, VmBill>::new();
@@ -260,7 +262,8 @@ mod tests {
         VmUse { pieces: pieces.iter().map(piece).collect(), is_taken }
     }
 
-    /// By the pages of the providers: an hour at 60, of which the first 30 minutes, and again for 90.
+    /// Each tariff charges what its provider's page says: for 30 and 90 minutes at a price of 60, and for a use whose
+    /// price changes.
     #[test]
     fn each_tariff_charges_what_its_provider_says() {
         let all = |used: VmUse| {

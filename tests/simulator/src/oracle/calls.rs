@@ -1,4 +1,4 @@
-//! What users submit to a run that is open is in its log once, from the answer on.
+//! Checks that every job that a user submits to an open run is in the log once, by the time the user has the answer.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use dormouse_model::{Effect, Event, Step};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// The jobs from outside that the durable log has, by their keys, and whether it has the end of them.
+/// The submitted jobs in the durable log, by their keys, and whether the log says that no more come.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     jobs: BTreeMap<String, u64>,
@@ -23,7 +23,7 @@ impl Calls {
         self.is_closed
     }
 
-    /// Takes in a durable step.
+    /// Checks a durable step.
     pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
         match &step.event {
             Event::Submitted { key: Some(key), job, .. }
@@ -45,7 +45,7 @@ impl Calls {
         Ok(())
     }
 
-    /// A user hears that a job was taken under this key, as this number.
+    /// Checks the answer to a user that a job was accepted under this key, with this number.
     pub(super) fn is_answered(&self, key: &str, number: u64) -> Result<(), Broken> {
         match self.jobs.get(key) {
             Some(known) if *known == number => Ok(()),
@@ -53,7 +53,7 @@ impl Calls {
         }
     }
 
-    /// A user hears that the run is closed.
+    /// Checks the answer to a user that the run is closed.
     pub(super) fn close_is_answered(&self) -> Result<(), Broken> {
         match self.is_closed {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! A task goes on from the newest whole checkpoint of the history that the log has.
+//! Checks that each attempt begins from the newest whole checkpoint that the log has for its task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,29 +11,30 @@ use super::hosts::LyingHosts;
 use crate::invariant::Invariant;
 use crate::witness::{Deed, Image};
 
-/// Checkpoints before the one that the log has that a worker tries where it can't have that one.
+/// Number of older checkpoints that a worker tries if it can't have the one that the log names.
 const OLDER: u32 = 2;
 
-/// Where an attempt is to begin, as the log has it.
+/// The checkpoint from which an attempt is to begin by the log.
 #[derive(Clone, Copy, Debug)]
 struct From {
     number: CheckpointSeq,
     done: Ppm,
-    /// The attempt that took the checkpoint.
+    /// The attempt that took the checkpoint; `None` if it is not known.
     by: Option<Attempt>,
 }
 
-/// The checkpoints of each task, as the durable log has them, and from which each attempt goes on.
+/// The checkpoints of each task in the durable log, and from which of them each attempt begins.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    /// The newest of each task, and the attempt that took each number last.
+    /// The newest checkpoint of each task; the next field has the attempt that last took each checkpoint number.
     newest: BTreeMap<TaskId, (CheckpointSeq, Ppm)>,
     taken_by: BTreeMap<(TaskId, CheckpointSeq), Attempt>,
-    /// Where each attempt begins.
+    /// The checkpoint from which each attempt begins; `None`: from scratch.
     from: BTreeMap<(TaskId, Attempt), Option<From>>,
-    /// What a power cut left damaged of the coordinator's copies, or nothing of.
+    /// Checkpoints of which a power cut damaged or removed the coordinator's copy.
     torn: BTreeSet<(TaskId, CheckpointSeq, Attempt)>,
-    /// Attempts on workers that lie: of these the log may have checkpoints that nobody took, and the store garbage.
+    /// Attempts on workers that lie: the log may name checkpoints of these that do not exist, and the store may hold
+    /// garbage for them.
     of_liars: BTreeSet<(TaskId, Attempt)>,
     restored: u64,
 }
@@ -43,8 +44,8 @@ impl Checkpoints {
         self.restored
     }
 
-    /// Looks for the newest checkpoint of each task that is not finished, or a later one, in the folder where they
-    /// are stored: reports of later ones may be under way, and only so many are kept.
+    /// Checks that the folder holds, for each unfinished task, its newest checkpoint or a later one: later ones may
+    /// not be reported yet, and older ones are removed.
     pub(super) fn are_stored(&self, folder: &Path) -> Result<(), Broken> {
         for (task, (number, _)) in &self.newest {
             if self.may_be_missing(*task, *number) {
@@ -66,8 +67,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Whether the store may lack the newest checkpoint of a task: a power cut tore it or a later one, or a liar
-    /// says that it was taken.
+    /// Whether the store may lack the newest checkpoint of a task: a power cut damaged it or a later one, or a lying
+    /// worker invented it.
     fn may_be_missing(&self, task: TaskId, number: CheckpointSeq) -> bool {
         let is_torn =
             |(of, torn, _): &(TaskId, CheckpointSeq, Attempt)| *of == task && *torn >= number;
@@ -75,17 +76,18 @@ impl Checkpoints {
         by.is_some_and(|by| self.of_liars.contains(&(task, *by))) || self.torn.iter().any(is_torn)
     }
 
-    /// Whether the coordinator's copy of a checkpoint may be damaged: a power cut tore it, or a liar took it.
+    /// Whether the coordinator's copy of a checkpoint may be damaged: by a power cut, or because a lying worker sent
+    /// it.
     pub(super) fn may_be_damaged(&self, task: TaskId, number: CheckpointSeq, by: Attempt) -> bool {
         self.torn.contains(&(task, number, by)) || self.of_liars.contains(&(task, by))
     }
 
-    /// A power cut tore the coordinator's copy of a checkpoint.
+    /// Notes that a power cut damaged the coordinator's copy of a checkpoint.
     pub(super) fn torn(&mut self, task: TaskId, number: CheckpointSeq, attempt: Attempt) {
         self.torn.insert((task, number, attempt));
     }
 
-    /// A machine restored an image, or found none to restore.
+    /// Checks that a machine restored the right checkpoint, or was right to find none.
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
         let Deed::Restored { task, attempt, image } = deed else { return Ok(()) };
         self.restored += u64::from(image.is_some());
@@ -117,13 +119,13 @@ impl Checkpoints {
         image.number == from.number && from.by.is_none_or(|by| by == image.attempt)
     }
 
-    /// Whether an attempt on a worker that lies has another attempt's image of such a worker. One that says too early
-    /// that an attempt is over has both of a task at once, and one store for their images.
+    /// Whether an attempt on a lying worker restores a checkpoint of another attempt on such a worker. A worker that
+    /// reports an end too early has both attempts at once, and one store for their checkpoints.
     fn is_a_liars_own(&self, task: TaskId, attempt: Attempt, image: &Image) -> bool {
         [attempt, image.attempt].iter().all(|it| self.of_liars.contains(&(task, *it)))
     }
 
-    /// Why an image other than the one that the log has was not to be taken: a newer one is whole, for example.
+    /// Why it was wrong to restore this checkpoint in place of the one in the log; `None` if it was right.
     fn why_not(&self, task: TaskId, from: &From, image: Option<&Image>) -> Option<String> {
         let number = image.map_or(0, |image| image.number.get());
         let wanted = from.number.get();
@@ -141,7 +143,7 @@ impl Checkpoints {
         Some(format!("the log has it begin from {from:?}, and {newer} of {by} is whole"))
     }
 
-    /// Takes in a durable step, given the VMs that are on workers that lie.
+    /// Takes in a durable step; `lying` has the VMs on workers that lie.
     pub(super) fn see(&mut self, step: &Step, lying: &LyingHosts) -> Result<(), Broken> {
         let is_stale = step.effects.contains(&Effect::Stale);
         if let (Event::Machine { report, .. }, false) = (&step.event, is_stale) {
@@ -202,8 +204,8 @@ impl Checkpoints {
     }
 }
 
-/// Looks whether what is stored of a task in this folder is of one history: what an attempt took goes once a later one
-/// has stored that number or one before it.
+/// Checks that the stored checkpoints of a task belong to one history: those of an attempt are removed once a later
+/// attempt has stored the same number or a lower one.
 pub(super) fn are_of_one_history(folder: &Path, task: TaskId) -> Result<(), Broken> {
     let files = std::fs::read_dir(folder.join(task.get().to_string())).into_iter().flatten();
     let numbers = |file: std::io::Result<std::fs::DirEntry>| {
@@ -255,7 +257,7 @@ mod tests {
         Image { task: TASK, attempt: Attempt::new(attempt), number, done }
     }
 
-    /// Attempt 1 took checkpoints 1 to 3, and attempt 2 goes on from the last.
+    /// A history in which attempt 1 took checkpoints 1 to 3, and attempt 2 begins from the last.
     fn history() -> Checkpoints {
         let mut all = Checkpoints::default();
         for number in 1..=3 {

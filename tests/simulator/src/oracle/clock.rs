@@ -1,4 +1,4 @@
-//! A run's clock shows no more than the time that has passed.
+//! Checks that a run's clock never runs ahead of the time that has passed.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use dormouse_units::{Speedup, Time};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// Rounding, and what a step's time may be after the step is made.
+/// Tolerance for rounding, and for the time between a step's time stamp and the step.
 const SLACK: Duration = Duration::from_millis(100);
 
-/// Looks at the last step of a log where so much real time has passed since before the run began.
+/// Checks the time of a log's last step; `passed` is the real time since before the run began.
 ///
 /// # Errors
 ///
-/// The step is of a time that has not come.
+/// The time of the step has not come yet.
 pub fn clock(speedup: Speedup, passed: Duration, steps: &[Step]) -> Result<(), Broken> {
     let latest = Time::ZERO + speedup.to_emulated(passed + SLACK);
     let Some(last) = steps.last().filter(|step| step.at > latest) else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! No command leaves before its step is durable, and each host's commands leave in the log's order.
+//! Checks that no command leaves before its step is durable, and that the commands of each host leave in the log's
+//! order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +13,13 @@ use super::Broken;
 use crate::invariant::Invariant;
 use crate::witness::Deed;
 
-/// What identifies a command, whatever its particulars.
+/// The fields by which a command is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     kind: &'static str,
     vm: u32,
     task: Option<(u32, u32)>,
-    /// The part of the particulars that is a number: the mode, the checkpoint, whether it is kept.
+    /// A numeric detail of the command: the mode, the checkpoint, or whether it is kept.
     detail: u64,
 }
 
@@ -30,17 +31,17 @@ impl fmt::Display for Key {
     }
 }
 
-/// The commands that the durable log has for each host.
+/// The commands for each host in the durable log.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     hosts: BTreeMap<(String, u64), HostId>,
     due: BTreeMap<HostId, Vec<Key>>,
-    /// The last command that each life has heard.
+    /// The number of the last command that each worker session has received.
     heard: BTreeMap<(String, u64), u64>,
 }
 
 impl Commands {
-    /// Takes in a durable step and the commands that came of it.
+    /// Takes in a durable step and the commands that result from it.
     pub(super) fn see(&mut self, step: &Step, commands: Vec<Command>) {
         if let Event::HostJoined { host, name, .. } = &step.event
             && let Some((worker, life)) = name.rsplit_once('@')
@@ -53,7 +54,7 @@ impl Commands {
         }
     }
 
-    /// A command has come to a worker's life.
+    /// Checks a command that has reached a worker's session.
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
         let Deed::Obeyed { worker, incarnation, number, command } = deed else { return Ok(()) };
         let life = (worker.clone(), *incarnation);
@@ -72,7 +73,7 @@ impl Commands {
         Err((Invariant::ObeyedOnce, why))
     }
 
-    /// A message leaves for a worker.
+    /// Checks the commands of a message that leaves for a worker.
     pub(super) fn leaves(&self, to: &WorkerLife, message: &v1::ToWorker) -> Result<(), Broken> {
         let Some(v1::to_worker::Body::Commands(commands)) = &message.body else { return Ok(()) };
         let who = format!("{}@{:x}", to.worker, to.incarnation);
@@ -101,7 +102,7 @@ impl Commands {
     }
 }
 
-/// A command as the log's run gives it.
+/// The key of a command that results from the log.
 fn expected(command: &Command) -> Key {
     let of_vm = |kind, vm: dormouse_units::VmId| Key { kind, vm: vm.get(), task: None, detail: 0 };
     let of_task = |kind,
@@ -146,7 +147,7 @@ fn expected(command: &Command) -> Key {
     }
 }
 
-/// A command as it leaves.
+/// The key of a command in a message.
 fn actual(command: &v1::Command) -> Key {
     use v1::command::Command as Wire;
     let of_vm = |kind, vm| Key { kind, vm, task: None, detail: 0 };

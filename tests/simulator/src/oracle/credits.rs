@@ -1,5 +1,5 @@
-//! An account of its own of the CPU credits of burstable VMs: what one holds is no more than it began with and has earned
-//! while it was not hibernated, and a surplus costs what its type says.
+//! A second computation of the CPU credits of burstable VMs: a VM holds at most what it began with and earned while
+//! not hibernated, and a surplus costs what its type says.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use dormouse_units::{Span, Time, VmId};
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// A burstable VM, in microseconds of time and of a vCPU.
+/// The times and rates of a burstable VM, from which its credits are computed, and the surplus it was charged.
 #[derive(Debug)]
 struct CreditBill {
     rates: BurstableTerms,
     vcpus: u64,
     launched: Time,
-    /// Time in hibernations that are over, and the beginning of the present one.
+    /// Total time of past hibernations; the next field is the beginning of the present one.
     hibernated: Span,
     since: Option<Time>,
-    /// Credits of surplus that were charged.
+    /// Surplus credits that were charged.
     charged: u64,
 }
 
 impl CreditBill {
-    /// Time by `at` in which the VM could earn and spend.
+    /// Time until `at` in which the VM could earn and spend credits.
     fn awake(&self, at: Time) -> Span {
         let now = self.since.map_or(Span::ZERO, |since| at.since(since));
         at.since(self.launched).saturating_sub(self.hibernated + now)
     }
 
-    /// The most that a VM in standard mode can hold at a time, where what it said may be of so much later.
+    /// The most credits that a VM in standard mode can hold at a time, if its reports may be late by `lateness`.
     fn most(&self, at: Time, lateness: Span) -> u64 {
         let awake = (self.awake(at) + lateness).as_micros();
         let hourly = u128::from(self.rates.earned_per_hour.as_vcpu_micros());
@@ -41,11 +41,12 @@ impl CreditBill {
     }
 }
 
-/// Looks at the credits of all VMs of a run, whose reports may be as late as this; what a liar says is no report.
+/// Checks the credits of all VMs of a run, whose reports may be late by `lateness`; reports of lying workers are
+/// skipped.
 ///
 /// # Errors
 ///
-/// A VM holds more than it can, or its surplus costs what it does not.
+/// A VM holds more credits than it can, or is charged the wrong price for its surplus.
 pub fn credits(
     setup: &Setup,
     lateness: Span,
@@ -130,7 +131,7 @@ pub fn credits(
     Ok(())
 }
 
-/// What rates in whole millionths may be off by.
+/// The error that can come from rates rounded to whole millionths.
 const fn rounding(most: u64) -> u64 {
     1_000 + most / 100_000
 }

@@ -1,4 +1,4 @@
-//! Why a run may end without all of its work: for a reason that it says, and that is true.
+//! Checks why a run ends without all of its work done: its reason must be given and be true.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,55 +9,58 @@ use dormouse_units::HostId;
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// What of a run's world says whether the reason for its end is true.
+/// The facts about a run by which the reason for its end is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct EndFacts {
-    /// The run's user has ended it.
+    /// Whether the run's user has ended the run.
     pub is_cancelled: bool,
-    /// The run's user has paused it.
+    /// Whether the run's user has paused the run.
     pub is_paused: bool,
-    /// Attempts of a task or job that may fail before its scheduler gives it up.
+    /// Number of failed attempts at a task or job after which the scheduler gives it up.
     pub failures: u32,
-    /// Launches that may be refused in a row before its scheduler gives up; that of parallel jobs never does.
+    /// Number of refused launches in a row after which the scheduler gives up; the scheduler of parallel jobs never
+    /// does.
     pub refusals: u32,
-    /// Processors of the machine for parallel jobs; `None` of a run without.
+    /// Processors of the machine for parallel jobs; `None` for a run without such jobs.
     pub machine: Option<u32>,
-    /// The tenant of the bag, whose numbers of VMs those of refused launches are, where there are others beside it.
+    /// The VM numbers of the tenant that runs the bag, by which its refused launches are found if there are other
+    /// tenants.
     pub bag: TenantNumbers,
-    /// Whether its schedulers are programs, which say nothing of why they wait.
+    /// Whether the schedulers are programs, which do not say why they wait.
     pub are_programs: bool,
-    /// Whether spot VMs have bids, or can't always be had.
+    /// Whether spot VMs have bids, or are not always available.
     pub has_bids: bool,
-    /// Whether spot VMs of some type can't always be had.
+    /// Whether spot VMs of some type are not always available.
     pub has_scarce: bool,
 }
 
 /// A reason to end a run before its work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// The user ended it.
+    /// The user ended the run.
     UserCancel,
-    /// The user paused it before it had begun: there is nothing to go on with.
+    /// The user paused the run before it had begun, so that there is nothing to resume.
     PauseBeforeBegin,
-    /// A task failed as often as its scheduler lets it.
+    /// A task failed as often as its scheduler allows.
     GivenUpWork,
-    /// Launches were refused as often as its scheduler lets them.
+    /// Launches were refused as often as the scheduler allows.
     GivenUpLaunches,
     /// No host has room for the machine of the parallel jobs.
     NoRoom,
-    /// A scheduler that is a program waits for nothing that comes.
+    /// A scheduler that is a program waits, and no further event will come.
     ProgramWaits,
-    /// VMs cost more than is bid for them, and always will.
+    /// All VMs cost more than the bids, and always will.
     TooDear,
-    /// No spot VM can be had any more.
+    /// No spot VM will be available again.
     NoneLeft,
 }
 
-/// The beginning of the reasons of runs in which nothing happens any more, which the fold of the log looks at.
+/// The beginning of the reason of a run that is stuck: no further event will come. The check of the log knows this
+/// text, too.
 const STUCK: &str = "nothing will ever happen again: ";
 
 impl Reason {
-    /// The reason that these words of a log give; `None`: they give none that there may be.
+    /// The reason that this text of a log gives; `None` if it gives no reason that is allowed.
     fn from_words(why: &str) -> Option<Self> {
         let Some(stuck) = why.strip_prefix(STUCK) else {
             return match why {
@@ -83,7 +86,7 @@ impl Reason {
         all.into_iter().find(|(words, _)| stuck.starts_with(words)).map(|(_, reason)| reason)
     }
 
-    /// Why it can't be the reason for the end of these steps, if it can't.
+    /// Why this can't be the reason for the end of these steps; `None` if it can.
     fn why_not(self, facts: &EndFacts, steps: &[Step]) -> Option<String> {
         match self {
             Self::UserCancel => (!facts.is_cancelled).then(|| "the user did not".to_owned()),
@@ -133,7 +136,7 @@ fn most_failures(steps: &[Step]) -> u32 {
     failures.into_values().max().unwrap_or(0)
 }
 
-/// Launches that were refused to this tenant since a VM of its own was ready for the last time.
+/// Number of launches refused to this tenant since a VM of its own was last ready.
 fn refused_at_last(steps: &[Step], own: TenantNumbers) -> u32 {
     steps.iter().flat_map(|step| &step.notices).fold(0, |refused, notice| match notice {
         Notice::VmReady { vm } if own.owns_vm(*vm) => 0,
@@ -142,7 +145,7 @@ fn refused_at_last(steps: &[Step], own: TenantNumbers) -> u32 {
     })
 }
 
-/// The hosts that are there at the end, and what each offers.
+/// The hosts present at the end, and the resources that each offers.
 fn hosts(steps: &[Step]) -> BTreeMap<HostId, ResourceVector> {
     let mut there = BTreeMap::new();
     for step in steps {
@@ -155,11 +158,11 @@ fn hosts(steps: &[Step]) -> BTreeMap<HostId, ResourceVector> {
     there
 }
 
-/// Looks at how a run has ended.
+/// Checks how a run has ended.
 ///
 /// # Errors
 ///
-/// It is not over, or it is not complete and says no true reason for that.
+/// The run is not over, or is incomplete and gives no true reason for that.
 pub fn ending(facts: &EndFacts, steps: &[Step]) -> Result<(), Broken> {
     let broken = |why: String| Err((Invariant::Progress, why));
     let over = steps.iter().flat_map(|step| &step.effects).find_map(|effect| match effect {
@@ -212,7 +215,7 @@ mod tests {
         has_scarce: false,
     };
 
-    /// A log of these notices, cancelled for this reason.
+    /// The steps of a log with these notices, which is cancelled for the reason `why`.
     fn cancelled(why: &str, notices: Vec<Notice>) -> Vec<Step> {
         let mut steps = vec![Step::blank(), Step::blank()];
         steps[0].begin_step(0, Time::ZERO, Event::Begin);

@@ -1,4 +1,4 @@
-//! The times for which the world held up what workers say, as it happened and not as it was planned.
+//! The times in which faults delayed the reports of workers, as they happened and not as planned.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 /// The intervals in which reports could not reach the log, in microseconds since the run's start.
 #[derive(Clone, Debug, Default)]
 pub struct HeldUp {
-    /// Intervals of all workers: their coordinator was away.
+    /// Intervals for all workers: their coordinator was away.
     all: Vec<(u64, u64)>,
-    /// Intervals of each worker, by its place in the plan.
+    /// Intervals for single workers, by their index in the plan.
     of: BTreeMap<usize, Vec<(u64, u64)>>,
 }
 
 impl HeldUp {
-    /// Nothing of one worker, or of any, reaches the log for so long from this time on.
+    /// Adds an interval in which no report of one worker, or of any (`None`), reaches the log.
     pub fn add(&mut self, worker: Option<usize>, from_us: u64, lasts: Duration) {
         let lasts = u64::try_from(lasts.as_micros()).unwrap_or(u64::MAX);
         let interval = (from_us, from_us.saturating_add(lasts));
@@ -23,14 +23,14 @@ impl HeldUp {
         }
     }
 
-    /// Whether a worker, by its place, was held up at any time from one instant to another.
+    /// Whether the reports of a worker, by its index, were delayed at any time in this interval.
     #[must_use]
     pub fn touches(&self, worker: usize, since_us: u64, until_us: u64) -> bool {
         let own = self.of.get(&worker).into_iter().flatten();
         own.chain(&self.all).any(|(from, to)| *from <= until_us && *to >= since_us)
     }
 
-    /// The longest time for which a report of one worker can have been held up: intervals that touch are one.
+    /// The longest time for which a report of one worker can have been delayed; intervals that touch count as one.
     #[must_use]
     pub fn longest(&self) -> Duration {
         let of_worker = self.of.values().map(|own| longest(own.iter().chain(&self.all)));
@@ -39,7 +39,7 @@ impl HeldUp {
     }
 }
 
-/// The length of the longest stretch that these intervals cover without a gap.
+/// The length of the longest time that these intervals cover without a gap.
 fn longest<'a>(intervals: impl Iterator<Item = &'a (u64, u64)>) -> u64 {
     let mut sorted: Vec<_> = intervals.copied().collect();
     sorted.sort_unstable();

@@ -1,11 +1,11 @@
-//! The VMs of the durable log that are on workers that lie.
+//! The VMs of the durable log that are on lying workers.
 
 use std::collections::BTreeSet;
 
 use dormouse_model::{Effect, Event, Step};
 use dormouse_units::{HostId, VmId};
 
-/// The workers that lie, with the hosts and the VMs that they are in the log.
+/// The workers that lie, with their hosts and VMs in the log.
 #[derive(Debug, Default)]
 pub(super) struct LyingHosts {
     liars: BTreeSet<String>,
@@ -14,12 +14,12 @@ pub(super) struct LyingHosts {
 }
 
 impl LyingHosts {
-    /// Nothing is known yet of where workers of these names are.
+    /// A record of workers of these names, with no hosts yet.
     pub(super) fn new(liars: BTreeSet<String>) -> Self {
         Self { liars, ..Self::default() }
     }
 
-    /// Forgets what the log said, which begins anew.
+    /// Forgets the content of the log, which begins again from nothing.
     pub(super) fn log_begins_anew(&mut self) {
         *self = Self::new(std::mem::take(&mut self.liars));
     }
@@ -46,7 +46,7 @@ impl LyingHosts {
         self.vms.contains(&vm)
     }
 
-    /// Whether the event of a step is what a liar says.
+    /// Whether the event of a step is a report from a lying worker.
     pub(super) fn says(&self, step: &Step) -> bool {
         matches!(&step.event, Event::Machine { host, .. } if self.hosts.contains(host))
     }

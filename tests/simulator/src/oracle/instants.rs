@@ -1,5 +1,5 @@
-//! The order of what a run hears of at one instant, by a rule of its own: what comes from outside at its time comes first,
-//! and the end of an instant after something of it.
+//! Checks the order of events at one instant: scheduled events from outside come first, and the end of an instant
+//! comes only after another event of it.
 
 use dormouse_model::{Event, Step};
 use dormouse_units::Time;
@@ -7,13 +7,13 @@ use dormouse_units::Time;
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// What the durable log has of the present instant.
+/// The events of the present instant in the durable log.
 #[derive(Debug, Default)]
 pub(super) struct Instants {
     at: Time,
-    /// Something happened since the instant began, or was over the last time.
+    /// Whether an event happened since the instant began, or since its last end.
     has_happened: bool,
-    /// A timer of the run was heard of, or the instant was over.
+    /// Whether a timer of the run went off, or the instant ended.
     has_gone_on: bool,
     /// The run was resumed at this instant: jobs and timers of all the time before it come at it, in the order of their
     /// own times.
@@ -25,7 +25,7 @@ impl Instants {
         *self = Self::default();
     }
 
-    /// Takes in a durable step.
+    /// Checks a durable step.
     pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
         if step.at != self.at {
             *self = Self { at: step.at, ..Self::default() };

@@ -1,4 +1,4 @@
-//! Nothing is left behind by a run that is over.
+//! Checks that a finished run leaves nothing behind.
 
 use std::fs;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::Path;
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// What a run that is over may leave in its folder.
+/// Names of the files that a finished run may leave in its folder.
 const MAY_STAY: &[&str] = &["events.jsonl", "seal.json"];
 
-/// Looks into the folder of a run that is over.
+/// Checks the folder of a finished run.
 ///
 /// # Errors
 ///
-/// There is something left.
+/// The folder holds something else.
 pub fn leftovers(folder: &Path) -> Result<(), Broken> {
     let broken = |why: String| (Invariant::NothingLeft, why);
     let entries = fs::read_dir(folder).map_err(|error| broken(error.to_string()))?;

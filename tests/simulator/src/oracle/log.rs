@@ -1,4 +1,4 @@
-//! The durable log, folded by a run of its own: each step must come out again, and none may vanish.
+//! Folds the durable log into a second run: each step must come out the same, and none may vanish.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use super::{Broken, MakeRun};
 use crate::invariant::Invariant;
 use crate::log_change::LogChange;
 
-/// The reason for the end of a run that can't go on.
+/// The beginning of the reason for the end of a run that is stuck.
 const STUCK: &str = "nothing will ever happen again";
 
-/// What is durable of a log, and the run that it makes.
+/// The durable content of a log, and the run that results from it.
 pub(super) struct LogFold {
     make: MakeRun,
     run: Option<Run>,
     steps: Vec<Step>,
-    /// Bytes of whole lines that were folded.
+    /// Bytes of the whole lines that were folded.
     folded: u64,
-    /// What follows them, which is no whole line yet.
+    /// Bytes after those lines, which are not a whole line yet.
     tail: Vec<u8>,
     lines: u64,
     has_hosts: bool,
-    /// Whether a coordinator was started since the log grew last: only such a one cuts a torn tail.
+    /// Whether a coordinator was started since the log last grew: only a new coordinator cuts off a torn tail.
     begun_anew: bool,
 }
 
@@ -52,7 +52,7 @@ impl LogFold {
         self.begun_anew = false;
     }
 
-    /// Whether the last change cut the log to nothing, as a run does that never had hosts.
+    /// Whether the last change emptied the log, as happens in a run that never had hosts.
     pub(super) const fn has_begun_anew(&mut self) -> bool {
         std::mem::replace(&mut self.begun_anew, false)
     }
@@ -69,7 +69,7 @@ impl LogFold {
         self.steps.push(step);
     }
 
-    /// Takes in a change: the new steps, with the commands that came of each.
+    /// Takes in a change of the log; returns the new steps, with the commands that result from each.
     pub(super) fn see(&mut self, change: &LogChange) -> Result<Vec<(Step, Vec<Command>)>, Broken> {
         match change {
             LogChange::Cut(length) => self.cut(*length).map(|()| Vec::new()),
@@ -109,7 +109,7 @@ impl LogFold {
         Err((Invariant::LogGrows, why))
     }
 
-    /// Folds the whole lines of the tail.
+    /// Folds the whole lines of the tail into the run.
     fn fold(&mut self) -> Result<Vec<(Step, Vec<Command>)>, Broken> {
         let mut new = Vec::new();
         let tail = std::mem::take(&mut self.tail);
@@ -152,7 +152,7 @@ impl LogFold {
         Ok((recorded, commands))
     }
 
-    /// A run that is over has no torn line at its end.
+    /// Checks that a finished run has no torn line at its end.
     pub(super) fn finish(&self) -> Result<(), Broken> {
         if self.tail.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A run that is gone on with has waited for its workers.
+//! Checks that a resumed run has waited for its workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,28 +11,28 @@ use crate::invariant::Invariant;
 
 type Life = (String, u64);
 
-/// The lives of workers that each coordinator has heard, and those that the durable log has.
+/// The worker sessions known to each coordinator, and those in the durable log.
 #[derive(Debug, Default)]
 pub(super) struct Returned {
-    /// The lives that have said hello to the coordinator of a generation.
+    /// The sessions that have said hello to the coordinator of each generation.
     heard: BTreeMap<u64, BTreeSet<Life>>,
     /// The hosts that have joined and are not lost.
     there: BTreeMap<HostId, Life>,
 }
 
 impl Returned {
-    /// A worker says hello to the coordinator of this generation.
+    /// Notes that a worker says hello to the coordinator of this generation.
     pub(super) fn hears(&mut self, generation: u64, life: &WorkerLife) {
         let life = (life.worker.clone(), life.incarnation);
         self.heard.entry(generation).or_default().insert(life);
     }
 
-    /// Forgets what the log said, which begins anew.
+    /// Forgets the content of the log, which begins again from nothing.
     pub(super) fn log_begins_anew(&mut self) {
         self.there.clear();
     }
 
-    /// Takes in a durable step that the coordinator of this generation wrote.
+    /// Checks a durable step that the coordinator of this generation wrote.
     pub(super) fn see(&mut self, step: &Step, by: u64) -> Result<(), Broken> {
         match &step.event {
             Event::HostJoined { host, name, .. } => {

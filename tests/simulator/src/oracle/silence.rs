@@ -1,4 +1,4 @@
-//! A host is lost by silence only if nothing was heard of its worker for as long as the run waits.
+//! Checks that a host is declared lost for silence only if its worker was silent as long as the run waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,35 +9,35 @@ use dormouse_units::HostId;
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// The reasons of a loss by silence, as logs have them.
+/// The texts by which logs give silence as the reason of a loss.
 const REASONS: [&str; 2] = ["it was silent for too long", "it was not connected for too long"];
 
-/// What has arrived of a worker's life.
+/// The messages that have arrived from a worker's session.
 #[derive(Clone, Debug, Default)]
 struct Arrivals {
-    /// The connection over which the life said hello last: only what comes over that counts.
+    /// The connection over which the session last said hello: only messages over that connection count.
     connection: u64,
-    /// Microseconds since the run's start.
+    /// Time of the last message, in microseconds since the run's start.
     last_us: u64,
-    /// Whether nothing arrived for long enough at some time of the present coordinator.
+    /// Whether the session was silent for too long at some time under the present coordinator.
     was_silent: bool,
-    /// Generations of the earlier coordinators of which the same is true.
+    /// Generations of the earlier coordinators under which the session was silent for too long.
     silent_in: BTreeSet<u64>,
 }
 
-/// The worker's lives, and when something of each arrived at the coordinator.
+/// The sessions of each worker, and when the coordinator last received a message of each.
 #[derive(Debug)]
 pub(super) struct Silence {
     lost_after_us: u64,
     arrivals: BTreeMap<(String, u64), Arrivals>,
     hosts: BTreeMap<HostId, (String, u64)>,
-    /// When the present coordinator began, and its generation.
+    /// When the present coordinator began, in microseconds since the run's start; its generation follows.
     began_us: u64,
     generation: u64,
 }
 
 impl Silence {
-    /// Workers that are lost by so long a silence.
+    /// A check for a run in which silence of this length loses a worker.
     pub(super) const fn new(lost_after_us: u64) -> Self {
         Self {
             lost_after_us,
@@ -48,7 +48,7 @@ impl Silence {
         }
     }
 
-    /// Another coordinator begins, which has heard of nobody yet.
+    /// Notes that another coordinator begins, which has received no message yet.
     pub(super) fn coordinator_starts(&mut self, now_us: u64) {
         for it in self.arrivals.values_mut() {
             let silent = now_us.saturating_sub(it.last_us.max(self.began_us));
@@ -61,7 +61,7 @@ impl Silence {
         self.generation += 1;
     }
 
-    /// A message of a life arrives over this connection, by which that is the life's own if it is a hello.
+    /// Notes a message of a session over this connection; a hello makes the connection the session's own.
     pub(super) fn arrives(
         &mut self,
         life: &WorkerLife,
@@ -84,7 +84,7 @@ impl Silence {
         it.last_us = now_us;
     }
 
-    /// Takes in a durable step, which the coordinator of this generation wrote.
+    /// Checks a durable step that the coordinator of this generation wrote.
     pub(super) fn see(&mut self, step: &Step, by: u64, now_us: u64) -> Result<(), Broken> {
         match &step.event {
             Event::HostJoined { host, name, .. } => {

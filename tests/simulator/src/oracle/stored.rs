@@ -1,4 +1,4 @@
-//! What is stored under the name of a checkpoint is that checkpoint, and whole.
+//! Checks that a file stored under the name of a checkpoint holds that checkpoint, and is whole.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// Looks at all checkpoints of a task that are stored in this folder, but for those that may be damaged.
+/// Checks all stored checkpoints of a task in this folder, except those that may be damaged.
 pub(super) fn are_whole(
     folder: &Path,
     task: TaskId,
@@ -33,14 +33,14 @@ pub(super) fn are_whole(
     Ok(())
 }
 
-/// The checkpoint that a file of the store is by its name: `NUMBER.ATTEMPT`.
+/// The checkpoint that a file of the store holds, by its name `NUMBER.ATTEMPT`.
 fn named(name: &str) -> Option<(CheckpointSeq, Attempt)> {
     let (number, attempt) = name.split_once('.')?;
     Some((CheckpointSeq::new(number.parse().ok()?), Attempt::new(attempt.parse().ok()?)))
 }
 
-/// What is wrong with the bytes that are stored as a checkpoint: its manifest says what it is, and how long each image is
-/// that follows.
+/// What is wrong with the bytes of a stored checkpoint; `None` if nothing is. The manifest at the beginning says which
+/// checkpoint it is, and the length of each image that follows.
 fn why_not(
     mut bytes: &[u8],
     (task, number, attempt): (TaskId, CheckpointSeq, Attempt),

@@ -1,4 +1,4 @@
-//! No task counts as verified whose work no machine has done.
+//! Checks that a task counts as verified only if a machine has done its work.
 
 use std::collections::BTreeSet;
 
@@ -10,23 +10,23 @@ use super::hosts::LyingHosts;
 use crate::invariant::Invariant;
 use crate::witness::Deed;
 
-/// The attempts whose work was done, and the tasks whose answers nobody can check.
+/// The attempts whose work was done, and the tasks whose answers can't be checked.
 #[derive(Debug, Default)]
 pub(super) struct Verified {
     done: BTreeSet<(TaskId, Attempt)>,
-    /// The numbers of the jobs whose answers nobody can check.
+    /// The numbers of the jobs whose answers can't be checked.
     unchecked_jobs: BTreeSet<u64>,
-    /// The tasks that those are in the durable log.
+    /// The tasks of the durable log that belong to those jobs.
     unchecked: BTreeSet<TaskId>,
 }
 
 impl Verified {
-    /// Nothing was done yet; of the jobs with these numbers nobody can check the answers.
+    /// A record with no work done; the answers of the jobs with these numbers can't be checked.
     pub(super) fn new(unchecked_jobs: BTreeSet<u64>) -> Self {
         Self { unchecked_jobs, ..Self::default() }
     }
 
-    /// Forgets what the log said, which begins anew. What machines did they have done.
+    /// Forgets the content of the log, which begins again from nothing; the work that machines have done stays.
     pub(super) fn log_begins_anew(&mut self) {
         self.unchecked.clear();
     }
@@ -37,7 +37,7 @@ impl Verified {
         }
     }
 
-    /// Takes in a durable step.
+    /// Checks a durable step.
     pub(super) fn see(&mut self, step: &Step, lying: &LyingHosts) -> Result<(), Broken> {
         if let Event::Submitted { task, job, .. } = &step.event
             && self.unchecked_jobs.contains(&job.number)

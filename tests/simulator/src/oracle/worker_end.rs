@@ -1,4 +1,4 @@
-//! Why a worker's process may end by itself: for a reason that has happened.
+//! Checks that a worker's process ends by itself only for a reason that is true.
 
 use std::time::Duration;
 
@@ -8,41 +8,41 @@ use super::{Broken, HeldUp};
 use crate::invariant::Invariant;
 use crate::worker_end::WorkerEnd;
 
-/// What of a run's world says whether a worker had a reason to end.
+/// The facts about a run by which the end of a worker is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerEndFacts<'a> {
-    /// The words with which coordinators ended that were not killed.
+    /// The error messages with which coordinators ended that were not killed.
     pub coordinators: &'a [String],
-    /// Whether the disk has refused a coordinator its log, and whether one was paused: it may have said that it ends by
-    /// that before it was killed.
+    /// Whether the disk has refused a coordinator a write of its log: the coordinator may have told workers that it
+    /// ends for that before it was killed.
     pub has_refused: bool,
-    /// Whether the run's user has paused it.
+    /// Whether the run's user has paused the run.
     pub is_paused: bool,
-    /// The worker's place in the plan.
+    /// The worker's index in the plan.
     pub place: usize,
     /// The worker's name.
     pub name: &'a str,
     /// The size of the worker's host, in thousandths of a core.
     pub millicores: u32,
-    /// What kept workers from being heard, and coordinators from being heard by them.
+    /// The times in which messages between workers and coordinators were delayed.
     pub held_up: &'a HeldUp,
-    /// Microseconds since the run's start.
+    /// The time of the end, in microseconds since the run's start.
     pub now_us: u64,
     /// For how long a worker keeps its VMs without a coordinator.
     pub hold: Duration,
     /// The fewest vCPUs that a VM of the run has.
     pub smallest: u32,
-    /// Whether it had a process before: its coordinator may not know yet that that is gone.
+    /// Whether the worker had a process before: the coordinator may not know yet that that process is gone.
     pub had_another: bool,
-    /// Whether the run is over for its coordinator, so that there is none any more.
+    /// Whether the run is over, so that there is no coordinator any more.
     pub is_gone: bool,
 }
 
-/// Looks at the end of a worker's process.
+/// Checks the end of a worker's process.
 ///
 /// # Errors
 ///
-/// It had no reason to end.
+/// The worker had no reason to end.
 pub fn worker_end(
     facts: &WorkerEndFacts<'_>,
     end: &WorkerEnd,
@@ -53,7 +53,7 @@ pub fn worker_end(
     Err((Invariant::NoFailure, format!("{name} ended by itself ({end}): {not}")))
 }
 
-/// Why a worker can't have ended like that, if it can't.
+/// Why a worker can't have ended in this way; `None` if it can.
 fn why_not(facts: &WorkerEndFacts<'_>, end: &WorkerEnd, steps: &[Step]) -> Option<String> {
     match end {
         WorkerEnd::Over(why) if why == "the run is over" => {

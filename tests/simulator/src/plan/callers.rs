@@ -1,4 +1,4 @@
-//! Parallel jobs from outside: what users submit to a run that is open, and when they close it.
+//! Parallel jobs that users submit to an open run, and when they close it.
 
 use dormouse_model::Setup;
 use dormouse_units::Span;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::draw::Draw;
 use crate::faults::Millis;
 
-/// A job that is submitted from outside.
+/// A job that a user submits to an open run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CalledJob {
-    /// Simulated time since the call before, milliseconds.
+    /// Simulated time since the previous submission, in milliseconds.
     pub after: Millis,
     /// Number of the job's processes.
     pub processes: u32,
-    /// Run time of the job on processors of its own.
+    /// Run time of the job if it has processors of its own.
     pub runtime: Span,
-    /// Whether its user sends it again though it was answered: it is still one job.
+    /// Whether the user submits the job again after it was answered: it still is one job.
     pub is_sent_twice: bool,
 }
 
-/// The users of a run that is open, who submit one job after the other and close it then.
+/// The users of an open run, who submit one job after the other and then close the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Callers {
@@ -32,7 +32,7 @@ pub struct Callers {
 }
 
 impl Callers {
-    /// Draws the users of a run of this setup.
+    /// Draws the users of a run with this setup.
     pub(super) fn draw(seed: u64, setup: &Setup) -> Self {
         let mut draw = Draw::new(seed, "simulator: callers", 1);
         let processors = setup.space_of_jobs().processors.max(1);
@@ -46,7 +46,7 @@ impl Callers {
         Self { jobs, closes_after: draw.between(0, 2_000) }
     }
 
-    /// Simulated time in which all is said, where the coordinator answers at once.
+    /// Simulated time that all submissions take if the coordinator answers at once, in milliseconds.
     #[must_use]
     pub fn lasts(&self) -> Millis {
         self.jobs.iter().map(|job| job.after).sum::<Millis>() + self.closes_after

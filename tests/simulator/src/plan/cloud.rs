@@ -1,4 +1,4 @@
-//! Drawn providers: catalogues, interruptions, checkpoints.
+//! Random providers: catalogues, interruptions, checkpoints.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
 
 use crate::draw::Draw;
 
-/// A type that is sold in both markets.
+/// Draws an instance type that is sold in both markets.
 fn regular(draw: &mut Draw, name: &str) -> InstanceType {
     let vcpus = draw.between(1, 2) as u32;
     let cents = draw.between(2, 20);
@@ -30,7 +30,7 @@ fn regular(draw: &mut Draw, name: &str) -> InstanceType {
     }
 }
 
-/// Rates at which a type earns credits: in unlimited mode, where it has a price of surplus credits.
+/// Draws the rates at which a type earns credits; a type in unlimited mode has a price for surplus credits.
 pub(super) fn credits(draw: &mut Draw) -> BurstableTerms {
     let tenths = draw.between(1, 4) as u32;
     BurstableTerms {
@@ -42,15 +42,15 @@ pub(super) fn credits(draw: &mut Draw) -> BurstableTerms {
     }
 }
 
-/// A type that earns credits, which one in two is sold in the spot market as well.
+/// Draws a burstable instance type, which has an even chance of being sold in the spot market as well.
 fn burstable(draw: &mut Draw) -> InstanceType {
     let (credits, plain) = (credits(draw), regular(draw, "burst"));
     let spot = plain.spot.filter(|_| draw.one_in(2));
     InstanceType { spot, burstable: Some(credits), ..plain }
 }
 
-/// Spot prices of a type over time. The last of them is nearly always the lowest, so that a run that bids waits for no
-/// price that never comes.
+/// Draws the spot prices of a type over time. The last price is nearly always the lowest, so that a run with bids does
+/// not wait for ever.
 fn prices(draw: &mut Draw, listed: Price, on_demand: Price) -> PriceTrace {
     let mut at = 0;
     let mut steps: Vec<_> = (0..draw.between(1, 6))
@@ -67,7 +67,7 @@ fn prices(draw: &mut Draw, listed: Price, on_demand: Price) -> PriceTrace {
     PriceTrace::new(steps)
 }
 
-/// The number of spot VMs of a type that there may be over time, at last one at least.
+/// Draws the number of spot VMs of a type that are available over time; the last number is at least one.
 fn availability(draw: &mut Draw) -> SpotAvailability {
     let mut at = 0;
     let mut steps: Vec<_> = (0..draw.between(1, 5))
@@ -81,7 +81,7 @@ fn availability(draw: &mut Draw) -> SpotAvailability {
     SpotAvailability::new(steps)
 }
 
-/// The rules of a provider of these types beside its catalogue.
+/// Draws the rules of a provider that sells the types of this catalogue.
 pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> ProviderTerms {
     let mut terms = ProviderTerms {
         placement: Placement::Named(draw.one(&[
@@ -122,7 +122,7 @@ pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> ProviderTerms {
     terms
 }
 
-/// A catalogue of one to three types.
+/// Draws a catalogue of one to three types.
 pub(super) fn catalogue(draw: &mut Draw) -> Catalogue {
     let mut types = vec![regular(draw, "a")];
     if draw.one_in(2) {
@@ -138,7 +138,7 @@ pub(super) fn catalogue(draw: &mut Draw) -> Catalogue {
     }
 }
 
-/// When spot VMs are taken away and given back.
+/// Draws when spot VMs are taken away and given back.
 pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
     let act = |draw: &mut Draw| Interruption {
         at: Time::from_secs(draw.between(10, 600)),
@@ -177,7 +177,7 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
     vec![model]
 }
 
-/// When tasks are checkpointed.
+/// Draws when tasks are checkpointed.
 pub(super) fn checkpoint(draw: &mut Draw) -> CheckpointConfig {
     let scheme = match draw.below(6) {
         0 => return CheckpointConfig::NONE,

@@ -1,4 +1,4 @@
-//! What an experiment's file may ask for beside its work: faults of its own, and bounds on what is under way.
+//! Settings of an experiment's file beside its work: faults, and limits on unacknowledged messages.
 
 use dormouse_coordinator::SessionLimits;
 use dormouse_model::{FaultKind, FaultVictims, HostFault};
@@ -6,7 +6,7 @@ use dormouse_units::{Speedup, Time};
 
 use crate::draw::Draw;
 
-/// One to three faults of an experiment at this speed.
+/// Draws one to three faults that an experiment asks for at this speed-up.
 pub(super) fn faults(seed: u64, speedup: u32, workers: usize) -> Vec<HostFault> {
     let mut draw = Draw::new(seed, "simulator: faults of the experiment", workers);
     let speedup = Speedup::times_real(speedup);
@@ -40,7 +40,7 @@ pub(super) fn faults(seed: u64, speedup: u32, workers: usize) -> Vec<HostFault> 
     faults
 }
 
-/// Bounds that runs meet which have hardly anything to do.
+/// Draws limits so low that even runs with little work reach them.
 pub(super) fn limits(seed: u64) -> SessionLimits {
     let mut draw = Draw::new(seed, "simulator: limits", 1);
     SessionLimits {

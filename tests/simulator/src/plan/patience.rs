@@ -1,4 +1,4 @@
-//! The longest that a run may take which nothing disturbs any more.
+//! The longest time that a run may take once nothing disturbs it any more.
 
 use dormouse_cloud::{InterruptionModel, PreemptionAction, SpotAvailability};
 use dormouse_units::{Ppm, Span, Time};
@@ -7,20 +7,23 @@ use super::{Plan, PlannedWorker};
 use crate::faults::Millis;
 use crate::worker::Honesty;
 
-/// Emulated time for which a scheduler asks again for a VM that it was refused: 10 s, and twice as long each time.
+/// Emulated time for which a scheduler repeats a refused request for a VM: after 10 s, and after twice as long each
+/// time.
 const RETRIES: Span = Span::from_secs(10 * 63);
-/// Time until a process without a sign of life is given up, with all that comes before it in a queue.
+/// Time until a process that shows no progress is given up, in milliseconds, including all that comes before it in a
+/// queue.
 const HANG: Millis = 120_000;
-/// Time that commands of a worker without an answer cost: each is given up after minutes. A worker that misnumbers its
-/// reports answers in some that are taken for known.
+/// Time that a worker's unanswered commands may cost, in milliseconds: each is given up after minutes. Answers of a
+/// worker that misnumbers its reports may be dropped as already known.
 const SILENCE: Millis = 1_500_000;
-/// Time that callers may lose as they ask again while nobody answers, beside what the coordinator is away.
+/// Time that users may lose by asking again while nobody answers, in milliseconds, beside the time that the
+/// coordinator is away.
 const CALLS: Millis = 10_000;
-/// The longest exponential time that is waited for, in averages: one of 160,000 is longer.
+/// The longest exponential time that is waited for, as a multiple of the mean: one in 160,000 is longer.
 const TAIL: u64 = 12;
 
 impl Plan {
-    /// Simulated time by which a run that nothing disturbs any more is over, counted from the start.
+    /// Simulated time since the start, in milliseconds, by which a run is over if nothing disturbs it any more.
     #[must_use]
     pub fn patience(&self) -> Millis {
         let quiet = self.faults.iter().map(|it| it.at + it.fault.lasts()).max().unwrap_or(0);
@@ -44,8 +47,8 @@ impl Plan {
         quiet + losses + work + uploads + silences + hangs + others + faults + changes
     }
 
-    /// Emulated time until the provider's prices and what it has of each type change no more, the experiment's last
-    /// fault has come, and the last task has.
+    /// Emulated time after which nothing changes any more: prices and availability are constant, and the last fault of
+    /// the experiment and the last task have come.
     fn changes(&self) -> Span {
         let terms = &self.setup.terms;
         let prices = terms.prices.values().filter_map(|trace| trace.steps().last().map(|it| it.0));
@@ -56,7 +59,7 @@ impl Plan {
         all.max().unwrap_or(Time::ZERO).since(Time::ZERO)
     }
 
-    /// Emulated time that all work takes where it is slowest, one piece after the other.
+    /// Emulated time that all work takes at its slowest, one piece after the other.
     fn work(&self) -> Span {
         let setup = &self.setup;
         // A VM without credits is as fast as its baseline.
@@ -78,8 +81,8 @@ impl Plan {
         tasks + jobs + Span::from_micros(last.unwrap_or(0)) + boots
     }
 
-    /// Emulated time for which a hibernated VM may wait until it is resumed, or until its scheduler no longer waits:
-    /// HADS does until the deadline is near.
+    /// Emulated time that a hibernated VM may wait until it is resumed or its scheduler gives up waiting: HADS waits
+    /// until the deadline is near.
     fn resumes(&self) -> Span {
         let displaces = self.setup.terms.preemption == PreemptionAction::Hibernate;
         if self.setup.interruptions.is_empty() && !displaces {
@@ -97,7 +100,7 @@ impl Plan {
     }
 }
 
-/// Time of the last change of what there is of a type.
+/// Time of the last change of a type's availability; `None` if there is none.
 fn last_change(numbers: &SpotAvailability) -> Option<Time> {
     std::iter::successors(numbers.next_change(Time::ZERO), |at| numbers.next_change(*at)).last()
 }

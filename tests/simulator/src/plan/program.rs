@@ -1,4 +1,4 @@
-//! A scheduler that is asked as a program of its own is, without a process: none can run in simulated time.
+//! A stand-in for a scheduler that is a program of its own; no process can run in simulated time.
 
 use dormouse_model::{Decision, Notice};
 use dormouse_policies::{Delivery, Policy};
@@ -6,9 +6,9 @@ use dormouse_units::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A policy behind the scheduler protocol: each notice goes to it, and each decision comes back, as the JSON that a
-/// program would read and write. The run logs its answers, and a coordinator that goes on with the run begins
-/// another one, which is told what the former heard and has to decide the same.
+/// A policy behind the scheduler protocol: notices go to it, and decisions come back, as the JSON that a program would
+/// read and write. The run logs its answers. A coordinator that resumes the run begins another stand-in, which gets
+/// the same notices and has to decide the same.
 #[derive(Debug)]
 pub struct ProgramStandIn {
     own: Box<dyn Policy>,
@@ -16,13 +16,13 @@ pub struct ProgramStandIn {
 }
 
 impl ProgramStandIn {
-    /// This policy as a program.
+    /// A stand-in for a program that decides as this policy does.
     #[must_use]
     pub fn new(own: Box<dyn Policy>) -> Self {
         Self { own, failure: None }
     }
 
-    /// The decisions of the policy on these notices.
+    /// The policy's decisions on these notices.
     fn ask(&mut self, now: Time, heard: &[Notice]) -> Result<Vec<Decision>, serde_json::Error> {
         let mut decided = Vec::new();
         self.own.handle(now, &carried(heard)?, &mut decided);
@@ -30,7 +30,7 @@ impl ProgramStandIn {
     }
 }
 
-/// What arrives of values that are sent as a line of JSON.
+/// The values that a reader gets if these are sent as a line of JSON.
 fn carried<T: Serialize + DeserializeOwned>(values: &[T]) -> Result<Vec<T>, serde_json::Error> {
     serde_json::from_str(&serde_json::to_string(values)?)
 }

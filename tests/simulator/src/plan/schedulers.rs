@@ -8,31 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use super::program::ProgramStandIn;
 
-/// The schedulers of a run. A run of one kind of work has one tenant, any other as many as there are kinds.
+/// The schedulers of a run. Each kind of work has a tenant of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Schedulers {
-    /// The scheduler of the bag's tasks, if there is a bag.
+    /// The scheduler of the bag's tasks; `None` if there is no bag.
     pub bag: Option<Box<BagSchedulerConfig>>,
-    /// The scheduler of the parallel jobs, if there are any.
+    /// The scheduler of the parallel jobs; `None` if there are none.
     pub jobs: Option<Algorithm>,
-    /// Whether customers of the provider request VMs beside them.
+    /// Whether customers of the provider request VMs as well.
     pub has_customers: bool,
-    /// Whether the schedulers of bag and jobs are asked as programs are, by [`ProgramStandIn`].
+    /// Whether the schedulers of bag and jobs are called by the protocol for programs, through [`ProgramStandIn`].
     pub are_programs: bool,
 }
 
-/// The tenants of a run: the work of each and its policy.
+/// The tenants of a run, each as its work and its policy.
 type Policies = Vec<(TenantWork, Box<dyn Policy>)>;
 
 impl Schedulers {
-    /// The scheduler of a bag alone.
+    /// Schedulers of a run that has a bag alone.
     #[must_use]
     pub fn of_bag(config: BagSchedulerConfig) -> Self {
         Self { bag: Some(Box::new(config)), ..Self::default() }
     }
 
-    /// The kinds of work that there are, in the order of their tenants.
+    /// The kinds of work in the run, in the order of their tenants.
     fn kinds(&self) -> Vec<TenantWork> {
         let has = [
             (TenantWork::Bag, self.bag.is_some()),
@@ -55,7 +55,7 @@ impl Schedulers {
     ///
     /// # Errors
     ///
-    /// The scheduler can't plan the setup's bag.
+    /// The bag's scheduler can't plan the bag of this setup.
     pub fn policies(&self, setup: &Setup) -> Result<Policies, PlanError> {
         let kinds = self.kinds();
         let is_alone = kinds.len() == 1;

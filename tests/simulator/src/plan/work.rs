@@ -1,4 +1,4 @@
-//! Drawn work: a bag of tasks, parallel jobs, requests of customers, or several of these, and who schedules each.
+//! Random work: a bag of tasks, parallel jobs, requests of customers, or several of these, with the scheduler of each.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use super::cloud;
 use super::schedulers::Schedulers;
 use crate::draw::Draw;
 
-/// Processors of a machine for parallel jobs, at most.
+/// The most processors of a machine for parallel jobs.
 const PROCESSORS: u64 = 4;
 
-/// The kinds of work of a run, and how much of each there is.
+/// The kinds of work in a run, and their size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kinds {
     pub(super) has_bag: bool,
     pub(super) has_jobs: bool,
     pub(super) has_customers: bool,
-    /// Whether the schedulers are asked as programs are.
+    /// Whether the schedulers are called by the protocol for programs.
     pub(super) are_programs: bool,
-    /// Up to forty tasks and jobs, in place of six.
+    /// Whether there are up to forty tasks and jobs, and not just six.
     pub(super) is_large: bool,
 }
 
-/// Work that was drawn.
+/// The work of a plan, as it was drawn.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) setup: Setup,
@@ -41,7 +41,7 @@ pub(super) struct Drawn {
     pub(super) speedup: u32,
 }
 
-/// The work of a run of these kinds.
+/// Draws the work of a run of these kinds.
 pub(super) fn work(seed: u64, kinds: Kinds) -> Drawn {
     let (mut drawn, mut emulated_us) = match kinds.has_bag {
         true => bag(seed, kinds.is_large),
@@ -60,7 +60,7 @@ pub(super) fn work(seed: u64, kinds: Kinds) -> Drawn {
     Drawn { speedup: speed(&mut draw, emulated_us), ..drawn }
 }
 
-/// A run without any work yet, and without types.
+/// The work of a run that has none yet, nor any instance types.
 fn nothing(seed: u64) -> Drawn {
     let mut setup = Setup::of_jobs(1, UsageInformation::Exact, seed);
     setup.catalogue.types.clear();
@@ -89,7 +89,7 @@ fn task(draw: &mut Draw, number: u64, kinds: &[&str]) -> Task {
     }
 }
 
-/// Has tasks come later than the first ones, or follow others, where their scheduler takes such.
+/// Has some tasks be submitted later than the first, or follow others, if their scheduler can handle that.
 fn order_tasks(draw: &mut Draw, name: BagSchedulerName, tasks: &mut [Task]) {
     if name.takes_later_tasks() && draw.one_in(2) {
         for task in &mut *tasks {
@@ -104,7 +104,7 @@ fn order_tasks(draw: &mut Draw, name: BagSchedulerName, tasks: &mut [Task]) {
     }
 }
 
-/// A bag on a drawn cloud, and the emulated microseconds that it takes.
+/// Draws a bag and its cloud; returns them with the emulated microseconds that the bag takes.
 fn bag(seed: u64, is_large: bool) -> (Drawn, u64) {
     // A bag that its scheduler can't plan is drawn again; the plainest scheduler plans everything.
     let planned = (0..20).map(|turn| drawn_bag(seed, turn, is_large, None));
@@ -179,14 +179,14 @@ fn drawn_bag(seed: u64, turn: u64, is_large: bool, name: Option<BagSchedulerName
     Drawn { setup, schedulers: Schedulers::of_bag(config), ..nothing(seed) }
 }
 
-/// The speed-up, so that a run that takes so many of them undisturbed is over in some
-/// seconds: what goes wrong does so in the middle of things, and many runs are played.
+/// Draws the speed-up, such that a run that takes `emulated_us` undisturbed is over in some seconds: faults then hit
+/// the middle of a run, and many runs can be played.
 fn speed(draw: &mut Draw, emulated_us: u64) -> u32 {
     let factor = emulated_us / (draw.between(2_000, 7_000) * 1_000);
     factor.clamp(10, 100) as u32
 }
 
-/// Adds parallel jobs on one machine; the emulated microseconds that they take.
+/// Adds parallel jobs on one machine; returns the emulated microseconds that they take.
 fn jobs(seed: u64, is_large: bool, drawn: &mut Drawn) -> u64 {
     let mut draw = Draw::new(seed, "simulator: jobs", 1);
     let machine = draw.between(2, PROCESSORS) as u32;
@@ -238,7 +238,7 @@ fn jobs(seed: u64, is_large: bool, drawn: &mut Drawn) -> u64 {
     submitted * 1_000_000 + work / 2
 }
 
-/// Requests of customers for VMs of the types of a bag.
+/// Draws requests of customers for VMs of the types in this setup.
 fn requests(seed: u64, setup: &Setup) -> Vec<(Time, VmRequest)> {
     let mut draw = Draw::new(seed, "simulator: requests", 1);
     let sold: Vec<_> = setup

@@ -1,5 +1,4 @@
-//! The users of a run that is open: they submit one job after the other, ask again where nobody answers, and close
-//! the run.
+//! The users of an open run: they submit one job after the other, ask again if nobody answers, and close the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use crate::invariant::Invariant;
 use crate::plan::{CalledJob, Callers};
 use crate::stage::Stage;
 
-/// Time after which users ask again who got no answer.
+/// Time after which users ask again if they got no answer.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// A coordinator's desk with its generation.
@@ -24,7 +23,7 @@ type NumberedDesk = (Arc<WorkerDesk>, u64);
 pub(super) struct PresentDesk(Arc<Mutex<Option<NumberedDesk>>>);
 
 impl PresentDesk {
-    /// This desk is the one that answers from now on.
+    /// Sets the desk that answers from now on.
     pub(super) fn set(&self, desk: Arc<WorkerDesk>, generation: u64) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((desk, generation));
     }
@@ -34,7 +33,7 @@ impl PresentDesk {
     }
 }
 
-/// Says all that these users have to say, until it is answered or the run is over.
+/// Sends all requests of these users, each until it is answered or the run is over.
 pub(super) async fn call(callers: Callers, desk: PresentDesk, stage: Stage) {
     for (number, job) in callers.jobs.iter().enumerate() {
         sleep(Duration::from_millis(job.after)).await;
@@ -65,7 +64,7 @@ fn request(key: &str, job: &CalledJob) -> v1::SubmitRequest {
     }
 }
 
-/// The answer of a coordinator that lives when it gives it; `None`: the run is over.
+/// The answer of a coordinator that was alive when it answered; `None`: the run is over.
 async fn answer<T, F: Future<Output = Result<T, Status>>>(
     desk: &PresentDesk,
     stage: &Stage,
@@ -93,7 +92,7 @@ async fn answer<T, F: Future<Output = Result<T, Status>>>(
     }
 }
 
-/// Whether these words ask a user to come again.
+/// Whether this error tells a user to try again later.
 fn is_refused_for_now(why: &str) -> bool {
     let words =
         ["the run has not begun", "the run has stopped", "the run goes on once its workers"];

@@ -1,4 +1,4 @@
-//! The coordinator's process: started, gone on with after its death, and ended.
+//! The coordinator's process: its start, its restart after a death, and its end.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -26,21 +26,21 @@ use crate::plan::{PHASE, Plan};
 /// Microseconds since 1970 at the start of every run.
 pub(super) const BEGINNING: u64 = 1_767_225_600_000_000;
 
-/// For how long a worker without tasks may leave a command unanswered: longer than any fault lasts.
+/// Time for which a worker without tasks may leave a command unanswered: longer than any fault lasts.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(12);
 
-/// What a coordinator's host has, whatever becomes of the coordinator.
+/// The state of a coordinator's host, which outlives the coordinator.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     pub(super) disk: SimulatedDisk,
     pub(super) since: Instant,
-    /// What the wall clock showed at the start, which is set where the clock jumps.
+    /// What the wall clock showed at the start of the run, in microseconds; a jump of the clock changes this value.
     pub(super) wall: Arc<AtomicU64>,
-    /// Microseconds that each piece of work on the disk takes.
+    /// Microseconds that each operation on the disk takes.
     pub(super) slow: Arc<AtomicU64>,
 }
 
-/// The process of a coordinator, which begins and then conducts its run.
+/// The process of a coordinator, which starts up and then conducts its run.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) cancel: CancellationToken,
@@ -60,19 +60,19 @@ impl Process {
         (&mut self.ended).await.map_err(lost)?
     }
 
-    /// Whether it came to conduct its run.
+    /// Whether the process has started up and conducts its run.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
     }
 
-    /// Nothing of it goes on, however far it has come.
+    /// Kills the process at once, whatever it is doing.
     pub(super) fn kill(self) {
         self.killed.cancel();
     }
 }
 
-/// Starts a coordinator of this generation; one after the first goes on with the log that it finds. Whoever
-/// `serves` is given its desk once it has begun.
+/// Starts a coordinator of this generation; one after the first resumes the log that it finds. Its desk is given to
+/// `serves` once it has started up.
 pub(super) fn start(
     plan: &Plan,
     host: &Host,
@@ -188,7 +188,7 @@ pub(super) fn speedup(plan: &Plan) -> Speedup {
     Speedup::times_real(plan.speedup)
 }
 
-/// What the scheduler may want at once: no more than its types' limits, and less where one is enough.
+/// The most that the scheduler may want at once: its types' limits, or less if less is enough.
 fn demand(plan: &Plan) -> RunDemand {
     let types = &plan.setup.catalogue.types;
     let vms = types.values().map(|kind| kind.vcpus).collect();

@@ -1,11 +1,11 @@
-//! What of a plan says whether the reason for the end of its run is true.
+//! The facts about a plan by which the reason for the end of its run is judged.
 
 use dormouse_policies::batch::MOST_STARTS;
 
 use crate::oracle::EndFacts;
 use crate::plan::Plan;
 
-/// The facts of a run that its user has ended or paused, or not.
+/// The facts about a run, given whether its user has cancelled or paused it.
 pub(super) fn end_facts(plan: &Plan, is_cancelled: bool, is_paused: bool) -> EndFacts {
     let (setup, schedulers) = (&plan.setup, &plan.schedulers);
     let of_jobs = schedulers.jobs.map(|_| MOST_STARTS);

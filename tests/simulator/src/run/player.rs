@@ -1,4 +1,4 @@
-//! One run under way: its coordinators, its workers, and what goes wrong with them.
+//! The player of one run: it drives coordinators and workers, and causes the faults.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,13 +32,13 @@ use crate::stage::Stage;
 use crate::witness::Witness;
 use crate::worker::Leftovers;
 
-/// How late, in real time, a report may reach the log beside what the world holds up: as for real runs.
+/// How late, in real time, a report may reach the log without a fault: the same tolerance as for real runs.
 const LATENESS: Duration = Duration::from_secs(1);
-/// How often workers are looked after.
+/// Interval at which the player looks at workers.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long after the end of its run a worker may be there.
+/// Time after the end of its run for which a worker may still be there.
 const CLEAN_UP: Duration = Duration::from_secs(60);
-/// Starts of coordinators in a row that may fail before nothing is expected any more.
+/// Number of failed starts of coordinators in a row after which the player gives up.
 const FAILED_STARTS: u32 = 20;
 
 /// The longest pause of a worker between two attempts to reach its coordinator.
@@ -56,32 +56,32 @@ pub(super) struct Player<'a> {
     desk: PresentDesk,
     chance: Draw,
     coordinator: Option<Process>,
-    /// When the next coordinator is started.
+    /// When the next coordinator is started; `None`: no start is due.
     starts: Option<Instant>,
     failed_starts: u32,
-    /// Time for which nobody starts a coordinator again that has ended by itself: as its disk refuses, or as its user
-    /// pauses the run.
+    /// Time until a coordinator that has ended by itself is started again: after an error of the disk, or (next field)
+    /// a pause by its user.
     down_for_disk: Option<Millis>,
     down_for_pause: Option<Millis>,
-    /// The time at which the coordinator's disk is as quick again as before its process stood still.
+    /// The time at which the disk becomes as fast again as before the coordinator's process was suspended.
     goes_on: Option<Instant>,
     slots: Vec<Slot>,
-    /// The place of the next fault.
+    /// Index of the next fault.
     next: usize,
     over: Option<Instant>,
-    /// What a run's clock may be ahead by, since its wall clock was set forward.
+    /// How far a run's clock may be ahead, since its wall clock was set forward.
     ahead: Duration,
-    /// What kept workers from being heard.
+    /// The times in which messages of workers were delayed.
     held_up: HeldUp,
-    /// Workers that stand still, by their places, and until when.
+    /// Workers that are suspended, by their index, and until when.
     standing: BTreeMap<usize, Instant>,
-    /// The coordinator that is there, or was there last.
+    /// Generation of the present coordinator, or of the last one.
     generation: u64,
-    /// The coordinator that its user has paused.
+    /// Generation of the coordinator that the run's user has paused.
     paused: Option<u64>,
-    /// Whether its user has ended the run.
+    /// Whether the run's user has ended the run.
     is_cancelled: bool,
-    /// The words with which coordinators ended that were not killed.
+    /// The error messages with which coordinators ended that were not killed.
     coordinator_ends: Vec<String>,
     played: Played,
 }
@@ -131,7 +131,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Plays to the end, or to the first violation.
+    /// Plays the plan to its end, or to the first violation.
     pub(super) async fn play(mut self) -> Played {
         if let Some(callers) = &self.plan.callers {
             tokio::spawn(call(callers.clone(), self.desk.clone(), self.stage.clone()));
@@ -172,7 +172,7 @@ impl<'a> Player<'a> {
         all.fold(Instant::now() + LOOK, Instant::min)
     }
 
-    /// Does all that is due.
+    /// Does everything that is due at this time.
     fn tick(&mut self) {
         let now = Instant::now();
         self.stage.look();
@@ -210,7 +210,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Looks at which workers stand still by a fault of the experiment.
+    /// Checks which workers are suspended by a fault of the experiment.
     fn look_at_pauses(&mut self) {
         for (name, us) in self.stage.with_oracle(Oracle::take_paused) {
             let place = self.slots.iter().position(|slot| slot.name() == name);
@@ -224,7 +224,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// A worker stands still for so long from now on; two at a time are counted.
+    /// Notes that a worker is suspended for this time; counts when two are at once.
     fn stands_still(&mut self, place: usize, lasts: Duration) {
         let now = Instant::now();
         self.standing.retain(|_, until| *until > now);
@@ -234,7 +234,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Looks at how workers have ended, and at what they left.
+    /// Checks how workers have ended, and what they left behind.
     fn look_at_workers(&mut self) {
         let kinds = self.plan.setup.catalogue.types.values().map(|kind| kind.vcpus);
         let smallest = kinds.min().unwrap_or(1);
@@ -268,13 +268,13 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The disk takes as long again as the plan says.
+    /// Sets the time of disk operations back to that of the plan.
     fn disk_is_quick_again(&mut self) {
         self.goes_on = None;
         self.host.slow.store(self.plan.slow_sync * 1_000, Ordering::Relaxed);
     }
 
-    /// Starts a coordinator, which whatever goes wrong may hit while it begins.
+    /// Starts a coordinator; faults may hit it while it starts up.
     fn start(&mut self) {
         self.starts = None;
         // Another process does not stand still.
@@ -294,26 +294,26 @@ impl<'a> Player<'a> {
         self.coordinator = Some(start(self.plan, &self.host, &self.folder, generation, serves));
     }
 
-    /// Whoever reads the run's folder finds the log's seal in it.
+    /// Writes the log's seal to the run's folder, for programs that read it there.
     fn write_seals(&self) {
         if let Err(error) = self.host.disk.write_seals() {
             self.disk_fails(&error);
         }
     }
 
-    /// The disk below the simulated one fails.
+    /// Notes that the real disk below the simulated one has failed.
     fn disk_fails(&self, error: &std::io::Error) {
         self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
     }
 
-    /// The disk has damaged a stored checkpoint.
+    /// Notes that the disk has damaged a stored checkpoint.
     fn is_damaged(&self, (task, number, attempt): DamagedCheckpoint) {
         self.stage.note(format_args!("{task}, {number} of {attempt} is damaged on the disk"));
         self.stage.with_oracle(|oracle| oracle.checkpoint_torn(task, number, attempt));
     }
 
-    /// The run's user has the log sealed as it is, as the error advises, where the disk has damaged its seal. Whether it
-    /// was.
+    /// Has the log sealed again in its present state, as the error tells the user, if the disk has damaged its seal.
+    /// Returns whether it was sealed.
     fn reseal(&self) -> bool {
         if !self.host.disk.has_damaged_seal() {
             return false;
@@ -333,12 +333,12 @@ impl<'a> Player<'a> {
         true
     }
 
-    /// A fault of this kind was carried out.
+    /// Counts a fault of this kind that was carried out.
     fn count(&mut self, name: &'static str) {
         *self.played.faults.entry(name).or_default() += 1;
     }
 
-    /// What the run's clock shows by the log, beside the time that has passed.
+    /// Checks the run's clock in the log against the time that has passed.
     fn look_at_clock(&self) {
         let speedup = speedup(self.plan);
         let passed = Duration::from_micros(self.stage.now_us()) + self.ahead;
@@ -348,7 +348,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Looks for the checkpoints that the log has.
+    /// Checks that the store has the checkpoints that the log names.
     fn look_at_store(&self) {
         let store = self.folder.join("checkpoints");
         if let Err((invariant, what)) = self.stage.with_oracle(|oracle| oracle.stored(&store)) {
@@ -356,7 +356,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The coordinator has come to the point at which it was to die.
+    /// Carries out the planned death of the coordinator, whose point was reached.
     fn crash(&mut self) {
         let Some(death) = self.stage.take_death() else { return };
         self.count(death.name);
@@ -374,19 +374,19 @@ impl<'a> Player<'a> {
         self.comes_back_after(Duration::from_millis(death.down));
     }
 
-    /// The next coordinator is started after so long, and nobody is heard until then.
+    /// Schedules the start of the next coordinator; until then no worker is heard.
     fn comes_back_after(&mut self, down: Duration) {
         self.hold_up(None, down);
         self.starts = Some(Instant::now() + down);
     }
 
-    /// A worker, or each, is not heard for so long, and for as long as it takes to find each other again.
+    /// Notes that a worker (or each, if `None`) is not heard for this time and the time until it is connected again.
     fn hold_up(&mut self, worker: Option<usize>, lasts: Duration) {
         let again = Duration::from_millis(2 * self.plan.lost_after) + REDIAL;
         self.held_up.add(worker, self.stage.now_us(), lasts + again);
     }
 
-    /// The coordinator's run has come to its end, or its process to an error.
+    /// Handles the end of the coordinator's process: the run is over, or there was an error.
     fn ended(&mut self, ended: Result<(), CoordinatorError>) {
         let process = self.coordinator.take();
         if process.is_some_and(|process| process.has_begun()) {
@@ -402,7 +402,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// The coordinator's process has ended with this error; its user starts it again.
+    /// Handles an error with which the coordinator's process ended; its user starts it again.
     fn exit(&mut self, error: &CoordinatorError) {
         // Where the run's folder is differs from one run of a seed to the next.
         let why = error.to_string().replace(&*self.folder.to_string_lossy(), "RUN");
@@ -440,8 +440,8 @@ impl<'a> Player<'a> {
         self.comes_back_after(Duration::from_millis(down.unwrap_or(1_000)));
     }
 
-    /// Has a fault happen, and counts it, unless what it would hit is not there. A coordinator's death and end are
-    /// counted when they come.
+    /// Carries out a fault and counts it, unless its target does not exist. Deaths and ends of the coordinator are
+    /// counted when they occur.
     fn happen(&mut self, fault: &Fault) {
         if let Some(death) = Death::from_fault(fault) {
             self.stage.arm(death);
@@ -451,7 +451,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Notes for how long a fault keeps its worker, or all of them, from being heard.
+    /// Notes for how long a fault delays the messages of its worker, or of all workers.
     fn hold_up_by(&mut self, fault: &Fault) {
         let lasts = match fault {
             // A piece of work on the disk may have begun by its end, and takes twice as long.
@@ -466,7 +466,7 @@ impl<'a> Player<'a> {
         self.hold_up(fault.worker(), Duration::from_millis(lasts));
     }
 
-    /// Has a fault happen that is no coordinator's death; whether it hit anything by now.
+    /// Carries out a fault that is not a death of the coordinator; returns whether it has hit anything by now.
     fn hits(&mut self, fault: &Fault) -> bool {
         let until = |lasts: &Millis| self.stage.now_us() + lasts * 1_000;
         match fault {
@@ -516,7 +516,7 @@ impl<'a> Player<'a> {
         true
     }
 
-    /// Has a fault happen to a worker or to its connections; whether it is there.
+    /// Carries out a fault of a worker or of its connections; returns whether the worker is there.
     fn hits_worker(&mut self, fault: &Fault) -> bool {
         let millis = |many: &Millis| Duration::from_millis(*many);
         let has_begun = self.has_begun();
@@ -547,7 +547,7 @@ impl<'a> Player<'a> {
         true
     }
 
-    /// The wall clock jumps by so many milliseconds.
+    /// Moves the wall clock by this number of milliseconds.
     fn set_clock(&mut self, by: i64) {
         let by_us = by.unsigned_abs() * 1_000;
         let wall = &self.host.wall;
@@ -569,7 +569,7 @@ impl<'a> Player<'a> {
         self.over.is_some() && self.slots.iter().all(Slot::is_away)
     }
 
-    /// The state of the run, and what it waits for, for whoever asks why it does not end.
+    /// The state of the run and what it waits for, in words, to find out why it does not end.
     fn state(&self) -> String {
         let (steps, last, left) = self.stage.with_oracle(|oracle| {
             let steps = oracle.steps();
@@ -588,7 +588,7 @@ impl<'a> Player<'a> {
         )
     }
 
-    /// The run is not over when it should be, which only a worker that tells nobody of an attempt's end excuses.
+    /// Handles a run that is not over in time, which is excused only if a worker conceals the end of an attempt.
     fn is_late(&mut self) {
         let miscounting = self.plan.particulars().miscounting;
         self.played.is_withheld = self
@@ -601,7 +601,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Looks at the run when all is over.
+    /// Checks the run once everything is over.
     fn finish(&mut self) {
         self.played.has_ended = true;
         let held_up = self.held_up.longest() + Duration::from_millis(2 * self.plan.slow_sync);
@@ -629,7 +629,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Waits for the end of the coordinator, for ever where there is none.
+/// Waits for the end of the coordinator's process, for ever if there is none.
 async fn ended(process: &mut Option<Process>) -> Result<(), CoordinatorError> {
     match process {
         Some(process) => process.ended().await,

@@ -1,4 +1,4 @@
-//! What is left of a run that does not come to its end, and what each part of that waits for, by the durable log.
+//! The unfinished part of a run that does not end, and what it waits for, by the durable log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -7,13 +7,13 @@ use dormouse_engine::{Run, TaskRecord, TaskState};
 use dormouse_model::{Event, Step};
 use dormouse_units::{HostId, VmId};
 
-/// Tasks that are named; the others are counted.
+/// The most tasks that are named; further ones are counted.
 const NAMED: usize = 5;
 
-/// The hosts of a run: the worker's life that each is, and why it was lost if it was.
+/// The hosts of a run: the name of each one's worker session, and why it was lost if it was.
 type Hosts<'a> = BTreeMap<HostId, (&'a str, Option<&'a str>)>;
 
-/// The unfinished part of a run that these steps make, in words.
+/// The unfinished part of a run, in words; `steps` are those of its log.
 pub(super) fn unfinished(run: Option<&Run>, steps: &[Step]) -> String {
     let Some(run) = run else { return "it has no header".to_owned() };
     let hosts = hosts(steps);
@@ -43,7 +43,7 @@ pub(super) fn unfinished(run: Option<&Run>, steps: &[Step]) -> String {
     text
 }
 
-/// Whether all attempts that this run waits for are at workers of these names, and there is one.
+/// Whether the run waits for some attempt, and only for attempts at workers of these names.
 pub(super) fn waits_only_for(
     workers: &BTreeSet<String>,
     run: Option<&Run>,

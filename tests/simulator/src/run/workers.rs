@@ -1,4 +1,4 @@
-//! The workers' processes: one after the other under each name.
+//! The workers' processes: under each name, one process after the other.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::witness::Witness;
 use crate::worker::{Leftovers, SimulatedWorker, WorkerPlan};
 use crate::worker_end::WorkerEnd;
 
-/// How long a worker that ended by itself is away, where the run goes on: somebody starts it again.
+/// Time until a worker that ended by itself is started again, if the run is not over.
 const STARTED_AGAIN: Duration = Duration::from_millis(500);
 
-/// A worker's name, with the process that has it.
+/// A worker's name, and the process that has this name at present.
 #[derive(Debug)]
 pub(super) struct Slot {
     planned: PlannedWorker,
@@ -35,12 +35,12 @@ impl Slot {
         &self.planned.worker.name
     }
 
-    /// What the worker is like.
+    /// The worker's properties.
     pub(super) const fn plan(&self) -> &WorkerPlan {
         &self.planned.worker
     }
 
-    /// When something is to be done about it.
+    /// When the next process must be started; `None` if there is a process, or never.
     pub(super) const fn due(&self) -> Option<Instant> {
         match self.process {
             None => self.comes,
@@ -48,7 +48,7 @@ impl Slot {
         }
     }
 
-    /// Starts the next process if it is due.
+    /// Starts the next process if its time has come.
     pub(super) fn come(&mut self, network: &Network, witness: &Witness, stage: &Stage) {
         if self.process.is_some() || self.comes.is_none_or(|comes| comes > Instant::now()) {
             return;
@@ -62,7 +62,8 @@ impl Slot {
         self.process = Some(SimulatedWorker::start(plan, port, former, witness.clone()));
     }
 
-    /// Kills the process, if there is one; the next comes after a while, if any does. Whether there was one.
+    /// Kills the process, if there is one; the next is started after `down`, or never. Returns whether there was a
+    /// process.
     pub(super) fn kill(
         &mut self,
         network: &Network,
@@ -77,14 +78,14 @@ impl Slot {
         true
     }
 
-    /// Has the process stand still for so long, if there is one. Whether there is.
+    /// Suspends the process for this time, if there is one. Returns whether there is.
     pub(super) fn pause(&self, lasts: Duration) -> bool {
         let Some(process) = &self.process else { return false };
         process.pause(lasts);
         true
     }
 
-    /// Sees whether its process has ended by itself: how, and what it left, if it has.
+    /// How the worker's process ended and what it left behind, if it has ended by itself.
     pub(super) fn look(
         &mut self,
         (stage, network): (&Stage, &Network),
@@ -105,7 +106,7 @@ impl Slot {
         ended
     }
 
-    /// Whether no process of it is there.
+    /// Whether the worker has no process at present.
     pub(super) const fn is_away(&self) -> bool {
         self.process.is_none()
     }

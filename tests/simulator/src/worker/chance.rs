@@ -1,10 +1,10 @@
-//! Draws of a machine: what fails, and how long things take.
+//! Random draws of a machine: what fails, and how long operations take.
 
 use std::time::Duration;
 
 use dormouse_units::{Ppm, RandomStream};
 
-/// A seeded stream of what befalls a machine.
+/// A seeded random stream that decides what goes wrong on a machine.
 #[derive(Clone, Debug)]
 pub(super) struct Chance(RandomStream);
 
@@ -13,12 +13,12 @@ impl Chance {
         Self(stream)
     }
 
-    /// Whether something happens that does in this part of all cases.
+    /// True at this rate.
     pub(super) fn happens(&mut self, rate: Ppm) -> bool {
         rate > Ppm::ZERO && self.0.draw_below(1_000_000) < rate.get() as usize
     }
 
-    /// A number below `n`; zero where there is none.
+    /// A random number below `n`; 0 if `n` is 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         self.0.draw_below(n)
     }
@@ -28,8 +28,7 @@ impl Chance {
         self.0.next_bits()
     }
 
-    /// A time of some milliseconds: evenly up to twice as long as usual, and ten times that once in
-    /// a while, as on a busy host.
+    /// A random time: evenly up to twice the usual one, and once in a while ten times that, as on a busy host.
     pub(super) fn time(&mut self, usual: Duration) -> Duration {
         let us = usize::try_from(2 * usual.as_micros()).unwrap_or(usize::MAX);
         let drawn = 1 + self.0.draw_below(us) as u64;

@@ -1,4 +1,4 @@
-//! What keeps a simulated process from running: SIGKILL and SIGSTOP.
+//! A fence that stops or kills a simulated process, as SIGSTOP and SIGKILL do.
 
 use std::{
     collections::BTreeMap,
@@ -7,8 +7,8 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// The fence around all tasks of one process. A killed process does nothing more, and one that stands
-/// still goes on where it was.
+/// The fence around all tasks of one process. A killed process does nothing more; a stopped one continues later where
+/// it was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fence(Arc<Mutex<State>>);
 
@@ -18,7 +18,7 @@ struct State {
     /// Number of stops that have not been followed by a continuation yet.
     stops: u32,
     tasks: u64,
-    /// Whom to wake, task by task.
+    /// The waker of each task that waits at the fence, by the task's number.
     wakers: BTreeMap<u64, Waker>,
 }
 
@@ -27,7 +27,7 @@ impl Fence {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A task of the process: `None` comes of it once the process is killed.
+    /// Puts a task of the process behind the fence; its result is `None` if the process is killed.
     pub(super) fn around<F: Future>(&self, task: F) -> Fenced<F> {
         let mut state = self.state();
         state.tasks += 1;

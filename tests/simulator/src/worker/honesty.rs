@@ -1,4 +1,4 @@
-//! Workers that do not tell the truth.
+//! Lying workers: what they report in place of the truth.
 
 use dormouse_proto::v1::{
     CheckpointTaken, CreditBalance, Report, TaskFinished, TaskRef, TaskStopped, VmRef, VmTook,
@@ -11,45 +11,45 @@ use serde::{Deserialize, Serialize};
 
 use super::chance::Chance;
 
-/// Lies of a worker, each told in this part of the cases in which it could be.
+/// The kind of lie that a worker tells, each with the part of the possible cases in which it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Honesty {
-    /// No lie at all.
+    /// The worker never lies.
     #[default]
     Honest,
-    /// A task is said to have finished that has just begun, without an answer.
+    /// The worker reports a task as finished that has just begun, without an answer.
     Unworked(Ppm),
-    /// A wrong answer is said to be right.
+    /// The worker reports a wrong answer as right.
     WrongAnswers(Ppm),
-    /// Things are reported of VMs and tasks that the worker never had.
+    /// The worker reports about VMs and tasks that it never had.
     Inventions(Ppm),
-    /// The numbers of its reports jump, or repeat.
+    /// The numbers of the worker's reports jump, or repeat.
     Miscounts(Ppm),
-    /// Bytes are stored as a checkpoint that are none.
+    /// The worker stores garbage as a checkpoint.
     GarbageCheckpoints(Ppm),
-    /// A command is neither obeyed nor answered.
+    /// The worker neither executes nor answers a command.
     Silence(Ppm),
-    /// One thing is said a hundred times.
+    /// The worker sends a report a hundred times.
     Floods(Ppm),
 }
 
-/// The numbers of VMs, tasks and attempts that are invented are below this: some of them exist.
+/// Invented numbers of VMs, tasks and attempts are below this: some of them exist.
 const INVENTED: usize = 8;
 const FLOOD: usize = 100;
-/// The most lies of a process, and the most commands that one leaves without an answer: each of these
-/// costs a run many minutes.
+/// The most lies of a process, and (next constant) the most commands that it leaves unanswered: each of these costs a
+/// run many minutes.
 const MOST_LIES: u32 = 12;
 const MOST_SILENCES: u32 = 2;
-/// The numbers of reports jump by less than this.
+/// Report numbers jump by less than this.
 const JUMP: usize = 5;
 
-/// The part of a worker that lies.
+/// The lying part of a worker.
 #[derive(Debug)]
 pub(super) struct Liar {
     honesty: Honesty,
     chance: Chance,
-    /// Number of lies that are left: a run of one liar must come to its end, too.
+    /// Number of lies left: a run whose only worker lies must come to its end, too.
     left: u32,
 }
 
@@ -62,14 +62,14 @@ impl Liar {
         Self { honesty, chance, left }
     }
 
-    /// Whether it lies in a case in which it could, at this rate.
+    /// Whether the worker lies this time, given the rate of its kind of lie.
     fn lies(&mut self, rate: Ppm) -> bool {
         let lies = self.left > 0 && self.chance.happens(rate);
         self.left -= u32::from(lies);
         lies
     }
 
-    /// The reports that are made where this one is due.
+    /// The reports that the worker sends in place of this true one.
     pub(super) fn says(&mut self, report: Report) -> Vec<Report> {
         let honesty = self.honesty;
         match honesty {
@@ -95,14 +95,14 @@ impl Liar {
         }
     }
 
-    /// Whether a command is not answered, nor obeyed.
+    /// Whether the worker ignores a command: it neither executes nor answers it.
     pub(super) fn ignores(&mut self, ask: &VmCommand) -> bool {
         let Honesty::Silence(rate) = self.honesty else { return false };
         !matches!(ask, VmCommand::SetMode(_) | VmCommand::SetSupply(_) | VmCommand::Announce(_))
             && self.lies(rate)
     }
 
-    /// The bytes that are stored as a checkpoint.
+    /// The bytes that the worker stores as a checkpoint in place of this image.
     pub(super) fn stores(&mut self, image: Vec<u8>) -> Vec<u8> {
         let honesty = self.honesty;
         match honesty {
@@ -114,13 +114,13 @@ impl Liar {
         }
     }
 
-    /// Whether the worker's numbers are to be distrusted at all.
+    /// Whether the worker lies about the numbers of its reports.
     pub(super) const fn miscounts(&self) -> bool {
         let honesty = self.honesty;
         matches!(honesty, Honesty::Miscounts(_))
     }
 
-    /// The number that is said in place of this one.
+    /// The report number that the worker sends in place of this one.
     pub(super) fn number(&mut self, first: u64) -> u64 {
         let honesty = self.honesty;
         match honesty {
@@ -167,8 +167,8 @@ impl Liar {
     }
 }
 
-/// The end of a task of which nothing has been computed: a guessed answer, which is wrong once it is reckoned again, or one
-/// that nobody could check if its worker had the choice.
+/// The report that a task has finished, although nothing was computed. The answer is guessed; the guess is wrong if it
+/// is recomputed, or can't be checked if the worker had the choice.
 fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
     let digest = format!("{guess:016x}");
     let answer = match guess % 4 {
@@ -183,7 +183,7 @@ fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
     Report { report: Some(report::Report::TaskFinished(finished)) }
 }
 
-/// An answer in the form that programs of this kind leave, but for what they have computed.
+/// An answer in the form that programs of this kind write; the part that they would have computed is `digest`.
 fn answer(kind: &str, digest: Option<String>) -> TaskResult {
     TaskResult {
         kind: kind.to_owned(),
@@ -205,7 +205,7 @@ fn answer(kind: &str, digest: Option<String>) -> TaskResult {
     }
 }
 
-/// A report with a digest of another answer.
+/// The report, with the digest of another answer.
 fn wrong(mut report: Report) -> Report {
     if let Some(report::Report::TaskFinished(finished)) = &mut report.report
         && let Some(result) = &mut finished.result

@@ -1,4 +1,4 @@
-//! What all VMs of one life of a simulated worker share.
+//! The state that all VMs of one session of a simulated worker share.
 
 use std::{
     sync::{
@@ -21,21 +21,21 @@ use super::{
 };
 use crate::witness::Witness;
 
-/// The state that all VMs of one life share.
+/// The state that all VMs of one worker session share.
 #[derive(Debug)]
 pub(super) struct Host<U> {
     pub(super) plan: Arc<WorkerPlan>,
     pub(super) incarnation: u64,
     pub(super) speedup: Speedup,
-    /// A checkpoint stands still for as long as modelled.
+    /// Whether a checkpoint stops its task for as long as the model says.
     pub(super) hold_checkpoints: bool,
-    /// As many dumps and restores at once as there are cores.
+    /// A limit of one dump or restore at a time per core.
     pub(super) criu: Arc<Semaphore>,
     pub(super) images: Images<U>,
     pub(super) shared: Arc<Shared>,
     pub(super) welcomed: Instant,
     liar: Arc<Mutex<Liar>>,
-    /// Time that each dump and each restore takes longer by a fault, in microseconds.
+    /// Time by which a fault prolongs each dump and restore, in microseconds.
     slower_us: AtomicU64,
     reports: mpsc::UnboundedSender<Report>,
 }
@@ -73,12 +73,12 @@ impl<U: Uplink> Host<U> {
         self.shared.witness()
     }
 
-    /// Who this is, as the witness has it.
+    /// The worker's name and session number, by which the witness knows this host.
     pub(super) fn whose(&self) -> (&str, u64) {
         (&self.plan.name, self.incarnation)
     }
 
-    /// Hands a report to the session, or what a liar says in its place.
+    /// Sends a report, or what a lying worker says in its place.
     pub(super) fn report(&self, report: Report) {
         let said = self.liar().says(report);
         for report in said {
@@ -92,7 +92,7 @@ impl<U: Uplink> Host<U> {
         self.report(Report { report: Some(report) });
     }
 
-    /// Time that each dump and each restore takes longer.
+    /// Time by which a fault prolongs each dump and restore.
     pub(super) fn slower(&self) -> Duration {
         Duration::from_micros(self.slower_us.load(Ordering::Relaxed))
     }
@@ -103,7 +103,7 @@ impl<U: Uplink> Host<U> {
     }
 }
 
-/// A VM's number as the witness has it.
+/// The witness's number of a VM.
 pub(super) const fn vm_id(vm: u32) -> VmId {
     VmId::new(vm)
 }

@@ -1,5 +1,5 @@
-//! Checkpoints of simulated processes: a manifest that says whose work they hold, sealed as a worker's are, and a byte for
-//! each file that CRIU would have written.
+//! Checkpoints of simulated processes: a manifest that says whose work they hold, sealed in the same way as a real
+//! worker's, and one byte for each file that CRIU would have written.
 
 use dormouse_identity::{CheckpointHead, ImageKey};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::witness::Image;
 
-/// Files that CRIU writes of every task.
+/// Names of files that CRIU writes for every task.
 const FILES: [&str; 7] = [
     "inventory.img",
     "pstree.img",
@@ -47,7 +47,7 @@ struct File {
     size: u64,
 }
 
-/// The bytes of an image of this run, sealed by the key that its host was told.
+/// The bytes of a checkpoint of this run, sealed with the key that the host received.
 pub(super) fn encode(image: &Image, run: &str, key: &[u8]) -> Vec<u8> {
     let file = |name: &str| File { name: name.to_owned(), size: 1 };
     let manifest = Manifest {
@@ -65,7 +65,7 @@ pub(super) fn encode(image: &Image, run: &str, key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The image in these bytes; `None` where they are damaged, or nobody sealed them who has the key.
+/// The checkpoint in these bytes; `None` if they are damaged, or not sealed with the key.
 pub(super) fn decode(mut bytes: &[u8], key: &[u8]) -> Option<Image> {
     let head = CheckpointHead::read(&mut bytes).ok()?;
     if !head.is_of(&ImageKey::new(key)?) || bytes != [0; FILES.len()] {

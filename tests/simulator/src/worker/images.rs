@@ -1,4 +1,4 @@
-//! The worker's own store of checkpoints, and transfers to the coordinator's and from it.
+//! A worker's own store of checkpoints, and transfers to and from the coordinator's store.
 
 use std::{
     collections::BTreeMap,
@@ -24,14 +24,14 @@ use super::{
 };
 use crate::witness::Image;
 
-/// Checkpoints kept of a task.
+/// Number of checkpoints kept of each task.
 const KEPT: usize = 3;
-/// Time for which a transfer may stand still.
+/// Time for which a transfer may make no progress.
 const STILL: Duration = Duration::from_secs(60);
-/// Bytes in one chunk: an image has several.
+/// Bytes in one chunk of a transfer, few enough that an image has several chunks.
 const CHUNK: usize = 256;
 
-/// The checkpoints of a worker's tasks.
+/// The store of checkpoints of a worker's tasks.
 #[derive(Debug)]
 pub(super) struct Images<U> {
     line: Line<U>,
@@ -42,9 +42,9 @@ pub(super) struct Images<U> {
 
 #[derive(Debug)]
 struct Store {
-    /// The bytes of each checkpoint by its number, task by task.
+    /// The bytes of each checkpoint, by task and number.
     images: BTreeMap<TaskId, BTreeMap<u32, Vec<u8>>>,
-    /// The newest attempt at each task here, to which its directory belongs.
+    /// The newest attempt at each task on this worker; the task's directory belongs to it.
     places: BTreeMap<TaskId, Attempt>,
     full: bool,
     chance: Chance,
@@ -71,17 +71,17 @@ impl<U: Uplink> Images<U> {
         &self.line.shared
     }
 
-    /// There is no room for checkpoints, or there is again.
+    /// Sets whether the store is full.
     pub(super) fn fill(&self, full: bool) {
         self.store().full = full;
     }
 
-    /// The task's place is this attempt's from now on.
+    /// Gives the task's directory to this attempt.
     pub(super) fn claim(&self, (task, attempt): (TaskId, Attempt)) {
         self.store().places.insert(task, attempt);
     }
 
-    /// An attempt is over: its checkpoints go with it unless they are kept for the next one.
+    /// Ends an attempt: its checkpoints are removed unless `keeps` says that the next attempt needs them.
     pub(super) fn release(&self, (task, attempt): (TaskId, Attempt), keeps: bool) {
         let mut store = self.store();
         if store.places.get(&task) != Some(&attempt) {
@@ -94,7 +94,7 @@ impl<U: Uplink> Images<U> {
         }
     }
 
-    /// Removes the checkpoints of a task, which the coordinator does not want continued.
+    /// Removes the checkpoints of a task, as the coordinator does not want the task to continue from them.
     pub(super) fn forget(&self, task: TaskId) {
         if self.store().images.remove(&task).is_some() {
             self.shared().has_images(task, 0);
@@ -108,10 +108,10 @@ impl<U: Uplink> Images<U> {
         }
     }
 
-    /// Keeps a new checkpoint of a task, which is given the next number.
+    /// Stores a new checkpoint of a task, with the next number.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The store is full.
     pub(super) fn keep(
         &self,
         (task, attempt): (TaskId, Attempt),
@@ -135,14 +135,14 @@ impl<U: Uplink> Images<U> {
         Ok(image)
     }
 
-    /// The newest sound checkpoint of a task here.
+    /// The newest undamaged checkpoint of a task in this store.
     pub(super) fn newest(&self, task: TaskId) -> Option<Image> {
         let store = self.store();
         let of_task = store.images.get(&task)?;
         of_task.values().rev().find_map(|bytes| decode(bytes, &self.key))
     }
 
-    /// Sends a checkpoint to the coordinator; the bytes that it has in the end.
+    /// Sends a checkpoint to the coordinator; returns how many bytes it has received in the end.
     pub(super) async fn put(&self, pass: &LaunchPass, image: &Image) -> Result<u64, String> {
         let whole = encode(image, &self.run, &self.key);
         let length = whole.len() as u64;
@@ -170,8 +170,8 @@ impl<U: Uplink> Images<U> {
         .await
     }
 
-    /// Gives a task's place to an attempt; whether the checkpoint that the coordinator has is here. Newer ones are of a
-    /// history that did not happen.
+    /// Gives a task's directory to an attempt, and removes checkpoints newer than `from`, which are not part of the
+    /// task's history. Returns whether the checkpoint `from` is in this store.
     pub(super) fn claim_checkpoint(&self, key: (TaskId, Attempt), from: Kept) -> bool {
         self.claim(key);
         let task = key.0;
@@ -193,7 +193,7 @@ impl<U: Uplink> Images<U> {
         is_here
     }
 
-    /// Fetches a checkpoint of a task that one of these attempts has taken.
+    /// Fetches a checkpoint of a task from the coordinator; one of these attempts took it.
     pub(super) async fn fetch(
         &self,
         pass: &LaunchPass,

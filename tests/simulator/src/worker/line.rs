@@ -1,4 +1,4 @@
-//! The session's way to the coordinator, over an uplink.
+//! A session's connection to the coordinator, over an uplink.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use tonic::Status;
 
 use super::{fence::Fence, honesty::Liar, shared::Shared, uplink::Uplink};
 
-/// An uplink with the certificates that were got over it.
+/// An uplink, with the certificates that were received over it.
 #[derive(Clone, Debug)]
 pub(super) struct Line<U> {
     pub(super) uplink: U,
@@ -56,7 +56,7 @@ impl<U: Uplink> Line<U> {
         self.shared.fence()
     }
 
-    /// The same messages with numbers that jump or repeat.
+    /// These messages, with report numbers that jump or repeat.
     fn miscounted(&self, mut messages: mpsc::Receiver<FromWorker>) -> mpsc::Receiver<FromWorker> {
         let (out, miscounted) = mpsc::channel(messages.max_capacity());
         let liar = Arc::clone(&self.liar);

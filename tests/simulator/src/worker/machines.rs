@@ -1,4 +1,4 @@
-//! The machines of a simulated worker's life: the agent's owners of VMs over a host in memory.
+//! The machines of a simulated worker's session: the agent's owners of VMs over a host in memory.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ const REPETITION_US: u64 = 1000;
 const MEASURED: Duration = Duration::from_millis(20);
 /// The time between two ticks of the clock of a simulated kernel.
 const TICK: Duration = Duration::from_millis(4);
-/// Time that everything may take to go away at the end of a life.
+/// Time limit for the removal of everything at the end of a session.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The VMs of a life.
+/// The VMs of a worker session.
 #[derive(Debug)]
 pub(super) struct InMemory<U: Uplink> {
     host: Arc<Host<U>>,
@@ -37,7 +37,7 @@ pub(super) struct InMemory<U: Uplink> {
 }
 
 impl<U: Uplink> InMemory<U> {
-    /// The machines of a life that begins with this welcome.
+    /// Sets up the machines of a session that begins with this welcome.
     ///
     /// # Errors
     /// The actor that supervises the VMs' owners does not begin.
@@ -132,7 +132,7 @@ impl<U: Uplink> LifeMachines for InMemory<U> {
     }
 }
 
-/// Carries a fault out, and reports when it is in effect and when it is over.
+/// Carries out a fault, and reports when it takes effect and when it is over.
 async fn carry_out<U: Uplink>(host: Arc<Host<U>>, fault: Fault) {
     let came = Instant::now();
     let lasts = Duration::from_micros(fault.real_lasts_us);

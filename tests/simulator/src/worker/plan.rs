@@ -1,47 +1,47 @@
-//! A simulated worker as it is drawn in advance.
+//! The planned properties of a simulated worker.
 
 use dormouse_units::{Ppm, RandomStream};
 use serde::{Deserialize, Serialize};
 
 use super::{chance::Chance, honesty::Honesty};
 
-/// A worker of a simulated run.
+/// The planned properties of a worker in a simulated run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerPlan {
-    /// The worker's name, which it keeps over its restarts.
+    /// The worker's name, which stays the same over restarts.
     pub name: String,
-    /// The cores that it offers, in thousandths.
+    /// The cores that the worker offers, in thousandths of a core.
     pub millicores: u32,
-    /// The memory that it offers, in bytes.
+    /// The memory that the worker offers, in bytes.
     pub memory: u64,
-    /// Whether it tells the truth.
+    /// Whether the worker lies, and how.
     pub honesty: Honesty,
-    /// Rates at which its machines fail.
+    /// Rates at which the worker's machines fail.
     pub rates: Rates,
-    /// The seed of all its chance.
+    /// The random seed of the worker.
     pub seed: u64,
 }
 
-/// Rates at which a machine fails in what it does, each as a part of all times.
+/// Rates at which the operations of a machine fail, each as a part of all its operations of that kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
-    /// A VM can't be made.
+    /// Rate at which a VM can't be created.
     pub create: Ppm,
-    /// A VM can't be frozen, or thawed.
+    /// Rate at which a VM can't be frozen, or thawed.
     pub freeze: Ppm,
-    /// A process does not come to life.
+    /// Rate at which a process does not start.
     pub birth: Ppm,
-    /// A checkpoint can't be restored.
+    /// Rate at which a checkpoint can't be restored.
     pub restore: Ppm,
-    /// A dump fails, and its task runs on.
+    /// Rate at which a dump fails and its task runs on.
     pub dump: Ppm,
-    /// A dump fails, and its task is damaged.
+    /// Rate at which a dump fails and damages its task.
     pub damage: Ppm,
-    /// A process ends without an answer.
+    /// Rate at which a process ends without an answer.
     pub exit: Ppm,
-    /// A process hangs.
+    /// Rate at which a process hangs.
     pub hang: Ppm,
-    /// A checkpoint in the worker's own store turns out damaged.
+    /// Rate at which a checkpoint in the worker's own store is found damaged.
     pub rot: Ppm,
 }
 
@@ -59,7 +59,7 @@ impl WorkerPlan {
         }
     }
 
-    /// The chance of one purpose, in a process of the worker that begins with this number of draws.
+    /// The random stream for one purpose, in a process of the worker that is numbered `entity`.
     pub(super) fn chance(&self, purpose: &str, entity: u64) -> Chance {
         let own = RandomStream::named_stream(self.seed, "worker", &self.name).next_bits();
         Chance::new(RandomStream::new(own, purpose, entity))

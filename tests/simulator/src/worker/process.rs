@@ -35,16 +35,16 @@ use super::{
 use crate::witness::Witness;
 use crate::worker_end::WorkerEnd;
 
-/// Time for which a worker dials before its first welcome.
+/// Time for which a worker tries to reach the coordinator before its first welcome.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One process of a worker. What its VMs are is gone with it.
+/// One operating-system process of a worker. Its VMs end with the process.
 #[derive(Clone, Debug)]
 pub struct SimulatedWorker(Arc<Shared>);
 
 impl SimulatedWorker {
-    /// Starts a process of a worker, which may show the certificate of its former life. Its tasks run on the
-    /// runtime that this is called on.
+    /// Starts a process of a worker, which may show the certificate of its former session. Its tasks run on the
+    /// current Tokio runtime.
     #[must_use]
     pub fn start<U: Uplink>(
         plan: &WorkerPlan,
@@ -65,13 +65,13 @@ impl SimulatedWorker {
         Self(shared)
     }
 
-    /// Kills the process (SIGKILL) with all that it has: nothing of it is heard any more.
+    /// Kills the process (SIGKILL) with all its VMs; nothing that it sends later is delivered.
     pub fn kill(&self) {
         self.0.kill();
     }
 
-    /// Stops the process for so long (SIGSTOP, SIGCONT): it hears and says nothing meanwhile. Processes of
-    /// its tasks run on.
+    /// Stops the process for this time (SIGSTOP, SIGCONT): it neither receives nor sends meanwhile. Processes of its
+    /// tasks run on.
     pub fn pause(&self, lasts: Duration) {
         self.0.pause(lasts);
     }
@@ -87,27 +87,27 @@ impl SimulatedWorker {
         self.0.is_over()
     }
 
-    /// How the process ended by itself, and what was on its host when it said that it was done: a guardian takes that
-    /// away a moment later.
+    /// How the process ended by itself, and what was left on its host then (a guardian removes that a moment later);
+    /// `None` if it has not.
     #[must_use]
     pub fn ended(&self) -> Option<(WorkerEnd, Leftovers)> {
         self.0.ended()
     }
 
-    /// The life that the process has joined the run as, or the former one that it shows.
+    /// The session as which the process has joined the run, or the former one whose certificate it shows.
     #[must_use]
     pub fn life(&self) -> Option<WorkerLife> {
         self.0.life()
     }
 
-    /// The things that the worker has on its host.
+    /// The worker's VMs, processes and checkpoints on its host.
     #[must_use]
     pub fn left(&self) -> Leftovers {
         self.0.left()
     }
 }
 
-/// One life after the other; how the last one ended.
+/// Runs one session after the other; returns how the process ended.
 async fn lives<U: Uplink>(plan: &Arc<WorkerPlan>, line: &Line<U>) -> WorkerEnd {
     let mut absences = RejoinPauses::default();
     let mut is_known = false;
@@ -172,7 +172,7 @@ async fn one_life<U: Uplink>(
     end
 }
 
-/// Passes on what the session hears, and says which commands have come to the life.
+/// Passes events from the session on to the machines, and reports the commands among them to the witness.
 async fn pass_on(
     worker: &str,
     incarnation: u64,

@@ -18,14 +18,14 @@ use super::fence::Fence;
 use crate::witness::Witness;
 use crate::worker_end::WorkerEnd;
 
-/// The things that a worker has on its host: none once it has ended.
+/// The things that a worker has on its host; all zero once it has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     /// The worker's VMs.
     pub vms: usize,
-    /// Processes of tasks.
+    /// Number of processes of tasks.
     pub processes: usize,
-    /// Checkpoints in its own store.
+    /// Number of checkpoints in the worker's own store.
     pub checkpoints: usize,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Shared {
     fence: Fence,
     witness: Witness,
     state: Mutex<State>,
-    /// Ends it from outside, by SIGTERM.
+    /// Cancelled when the process is ended from outside, by SIGTERM.
     terminated: CancellationToken,
-    /// Nothing is left of what it had on its host.
+    /// Cancelled when nothing of the process is left on its host.
     gone: CancellationToken,
 }
 
@@ -63,7 +63,7 @@ impl State {
 }
 
 impl Shared {
-    /// The state of a process that begins, and may show the certificate of its former life.
+    /// The state of a new process, which may show the certificate of its former session.
     pub(super) fn new(witness: Witness, former: Option<WorkerLife>) -> Self {
         Self {
             fence: Fence::default(),
@@ -118,7 +118,7 @@ impl Shared {
         self.state().life = Some(life);
     }
 
-    /// Work of the process: it stands still with it, and does not go on once that is killed.
+    /// Wraps work of the process: it stops when the process is stopped, and ends when the process is killed.
     pub(super) fn inside<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -137,12 +137,12 @@ impl Shared {
         self.gone.cancelled().await;
     }
 
-    /// The owners of this life's VMs, who end with the process.
+    /// Registers the owners of a session's VMs, who end with the process.
     pub(super) fn has_owners(&self, owners: ActorCell) {
         self.state().owners = Some(owners);
     }
 
-    /// Runs a task of the process beside the others.
+    /// Spawns a task that stops and ends with the process.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         tokio::spawn(self.fence.around(task));
     }
@@ -170,7 +170,7 @@ impl Shared {
         self.state().ended = Some((how, left));
     }
 
-    /// Whatever there was on the host is gone: a guardian takes it away where the worker can't.
+    /// Removes all that is left on the host, as a guardian does if the worker can't.
     fn clear(&self) {
         self.gone.cancel();
         let processes = {
@@ -201,12 +201,12 @@ impl Shared {
         }
     }
 
-    /// A process of a task runs from now on.
+    /// Notes that a process of an attempt runs from now on.
     pub(super) fn process_began(&self, of: (TaskId, Attempt)) {
         self.state().processes.insert(of);
     }
 
-    /// The process of an attempt does nothing more.
+    /// Notes that the process of an attempt is gone.
     pub(super) fn process_is_gone(&self, of: (TaskId, Attempt)) {
         if self.state().processes.remove(&of) {
             self.witness.gone(of.0, of.1);

@@ -1,4 +1,4 @@
-//! What a simulated worker reaches its coordinator by.
+//! A simulated worker's link to its coordinator.
 
 use std::fmt::Debug;
 
@@ -10,15 +10,15 @@ use tonic::Status;
 
 use crate::network::{Inbound, Port};
 
-/// A worker's end of a network: that of a whole simulated run, or one that a test plays.
+/// A worker's end of a network: that of a whole simulated run, or that of a test.
 pub trait Uplink: Clone + Debug + Send + Sync + 'static {
     /// Messages of the coordinator as they arrive.
     type Inbound: Stream<Item = Result<v1::ToWorker, Status>> + Unpin + Send + 'static;
 
-    /// Sees whether the coordinator can be reached.
+    /// Checks whether the coordinator can be reached.
     fn dial(&self) -> impl Future<Output = Result<(), Status>> + Send;
 
-    /// Joins the run, showing the certificate of a former life if there is one.
+    /// Joins the run; shows the certificate of a former session if there was one.
     fn join(
         &self,
         former: Option<&WorkerLife>,

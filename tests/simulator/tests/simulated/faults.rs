@@ -1,4 +1,4 @@
-//! Faults hit what they are meant to hit, and count where they were carried out.
+//! Tests that faults hit their targets, and count only if they were carried out.
 
 use dormouse_simulator::faults::{CrashPoint, Fault, Millis, PlannedFault};
 use dormouse_simulator::outcome::Outcome;
@@ -6,8 +6,8 @@ use dormouse_simulator::plan::{Plan, Rates};
 use dormouse_simulator::run::Playground;
 use dormouse_simulator::trace::Lines;
 
-/// The outcome of a run in which nothing goes wrong but these, whose workers come after a tenth of a second and each of
-/// whose pieces of work on the disk takes so long.
+/// The outcome of a run that has only these faults. Its workers come after a tenth of a second, and each operation on
+/// the disk takes `slow_sync`.
 fn played(slow_sync: Millis, faults: &[(Millis, Fault)]) -> Outcome {
     let mut rates = Rates::default();
     rates.set("calm", 1.0).expect("it is there");
@@ -84,7 +84,8 @@ fn a_coordinator_that_stands_still_hears_nothing_and_stores_nothing() {
     assert_eq!((with.coordinators, count(&with, "coordinator-pause")), (1, 1));
 }
 
-/// The disk stands still for longer than it takes until somebody is warned of that.
+/// The disk blocks for longer than the time after which somebody is warned of that; the run still waits for its last
+/// steps.
 #[test]
 fn the_last_steps_of_a_run_are_waited_for_however_long_its_disk_stands_still() {
     let without = played(100, &[]);

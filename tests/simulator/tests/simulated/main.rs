@@ -1,4 +1,4 @@
-//! The simulator: what it plays, what it finds, and what it prints.
+//! Tests of the simulator: what it plays, what it finds, and what it prints.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

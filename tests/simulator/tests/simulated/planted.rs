@@ -1,10 +1,10 @@
-//! The bugs that are put in on purpose still fit the code.
+//! Tests that the bugs planted on purpose still fit the code.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One place that a patch changes: the file, and the lines that it expects there.
+/// One place that a patch changes: the file, and the lines that the patch expects there.
 #[derive(Debug)]
 struct Hunk {
     file: PathBuf,

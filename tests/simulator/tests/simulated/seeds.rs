@@ -1,4 +1,4 @@
-//! A few hundred seeds: no invariant is broken, and a seed's run is the same whenever it is played.
+//! Tests of a few hundred seeds: no invariant is broken, and a seed's run is the same whenever it is played.
 
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -26,8 +26,8 @@ fn no_seed_breaks_an_invariant() {
     assert!(tally.restored > 0 && tally.coordinators > 450, "{tally}");
 }
 
-/// Here a coordinator is killed before it has written that it welcomed a worker, which then is a host of another number in the same
-/// life: it seals as before.
+/// A coordinator is killed before it has logged its welcome to a worker, which then gets another host number in the
+/// same session; the worker seals its checkpoints as before.
 #[test]
 fn a_worker_that_is_another_host_seals_as_before() {
     let outcome = Playground::new().play(&Plan::draw(17_721, &Rates::default()));

@@ -1,9 +1,9 @@
 //! Whole runs through real gRPC and TLS over a simulated network, by seed: the coordinator's actors and server, and
-//! workers' sessions, are the real code, each on a host of turmoil with a clock of its own that stands still unless
-//! nothing can be done. Coordinators and workers are killed and started again, links are cut, held back and slow.
+//! workers' sessions, are the real code. Each is on a host of turmoil, whose own clock advances only when nothing can
+//! be done. Coordinators and workers are killed and started again; links are cut, held back and slowed.
 //!
-//! A seed says what is done when, and how long each message takes. What TLS draws (keys, and with them the
-//! lengths of messages) is the system's: a seed that fails mostly fails again, and need not.
+//! A seed fixes when each action happens, and how long each message takes. What TLS draws (keys, and with them the
+//! lengths of messages) comes from the system: a seed that fails usually fails again, but not always.
 
 mod coordinator;
 mod network;
@@ -16,7 +16,7 @@ mod worker;
 use played::{Played, play};
 use scenario::{Action, Scenario};
 
-/// How many seeds there are, unless `TURMOIL_SEEDS` says so.
+/// Number of seeds, unless `TURMOIL_SEEDS` sets another.
 const SEEDS: u64 = 12;
 
 #[test]
@@ -48,7 +48,7 @@ fn a_run_without_faults_loses_nobody() {
     );
 }
 
-/// The checks must be able to fail.
+/// The checks can fail: a run whose workers are never reached again is found to lose tasks.
 #[test]
 fn a_run_whose_workers_are_never_reached_again_is_found_to_lose_tasks() {
     let cut = |worker| (std::time::Duration::from_millis(500), Action::Partition { worker });

@@ -1,4 +1,4 @@
-//! axe-core, which knows what screen readers and keyboards need of a page.
+//! The library axe-core, which checks pages for the needs of screen readers and keyboards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => {
 }, (error) => done([["axe", String(error)]]));
 "#;
 
-/// The library's text.
+/// The source text of axe-core.
 pub(super) struct Axe(String);
 
 impl Axe {
-    /// The library, or `None`, having said why, where it has not been fetched; with `CI=true` that fails.
+    /// Loads axe-core; `None`, after printing why, if it has not been downloaded. With `CI=true` that fails instead.
     pub(super) fn found() -> Option<Self> {
         let home = std::env::var_os("DORMOUSE_HOME").map(PathBuf::from);
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -12,7 +12,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// Findings that a script gave as pairs of kind and words.
+    /// The findings that a script returned as pairs of kind and words.
     ///
     /// Panics if it gave something else.
     pub(super) fn all(told: &Value) -> Vec<Self> {
@@ -26,12 +26,12 @@ impl Finding {
 #[derive(Default)]
 pub(super) struct Findings {
     pages: Vec<String>,
-    /// Page, look, and what is wrong there.
+    /// Each finding with its page and the look of the page.
     all: Vec<(String, &'static str, Finding)>,
 }
 
 impl Findings {
-    /// Adds what was found on a page in one of its looks.
+    /// Adds findings on a page in one of its looks.
     pub(super) fn add(&mut self, page: &str, look: &'static str, found: Vec<Finding>) {
         if self.pages.last().is_none_or(|last| last != page) {
             self.pages.push(page.to_owned());
@@ -39,13 +39,13 @@ impl Findings {
         self.all.extend(found.into_iter().map(|finding| (page.to_owned(), look, finding)));
     }
 
-    /// Adds what was found on other pages.
+    /// Adds the findings on other pages.
     pub(super) fn join(&mut self, other: Self) {
         self.pages.extend(other.pages);
         self.all.extend(other.all);
     }
 
-    /// Number of the pages that were looked at.
+    /// Number of pages that were checked.
     pub(super) fn pages(&self) -> usize {
         self.pages.len()
     }
@@ -54,7 +54,7 @@ impl Findings {
         self.all.is_empty()
     }
 
-    /// Each finding on a line: page, kind, look, words.
+    /// A line for each finding: page, kind, look, words.
     pub(super) fn in_full(&self) -> String {
         let lines = self
             .all

@@ -19,11 +19,12 @@ const KEYS: &str = include_str!("keys.js");
 
 /// The key Tab.
 const TAB: &str = "\u{e004}";
-/// Pixels of a page in one picture, and in all of its pictures, from top to bottom: where textures end.
+/// Height in pixels of one picture of a page; the next constant is that of all its pictures together, the limit of
+/// textures.
 const TILE: u32 = 8_000;
 const MAX_HEIGHT: u32 = 16_000;
 
-/// A size, light and medium in which a page is seen.
+/// A look of a page: its size, light or dark, on a screen or on paper.
 pub(super) struct Look {
     pub(super) name: &'static str,
     /// Width and height in pixels.
@@ -40,7 +41,7 @@ pub(super) const LOOKS: [Look; 4] = [
     Look { name: "printed", size: (718, 1_047), is_dark: true, is_printed: true },
 ];
 
-/// Opens what is folded and waits for two frames.
+/// A script that opens all folded parts and waits for two frames.
 const OPENED: &str = "
 const done = arguments[arguments.length - 1];
 document.querySelectorAll('details').forEach((it) => { it.open = true; });
@@ -48,7 +49,7 @@ scrollTo(0, document.documentElement.scrollHeight);
 requestAnimationFrame(() => requestAnimationFrame(() => { scrollTo(0, 0); requestAnimationFrame(() => done(true)); }));
 ";
 
-/// Takes letters away, and leaves whatever is behind them; with `false` they are there again.
+/// A script that hides all letters and leaves what is behind them; with `false` it shows them again.
 const LETTERLESS: &str = "
 document.adoptedStyleSheets = [];
 if (!arguments[0]) return;
@@ -57,11 +58,11 @@ sheet.replaceSync('* { -webkit-text-fill-color: transparent !important; text-dec
 document.adoptedStyleSheets = [sheet];
 ";
 
-/// A reader of pages, with a browser.
+/// A checker of pages, with a browser.
 pub(super) struct Reader<'a> {
     browser: &'a Browser,
     axe: Option<Axe>,
-    /// Folder in which pictures are left.
+    /// Folder in which pictures are kept; `None`: they are not kept.
     pictures: Option<PathBuf>,
 }
 
@@ -72,7 +73,7 @@ impl<'a> Reader<'a> {
         Self { browser, axe, pictures }
     }
 
-    /// Faults of the page at this address.
+    /// Faults of the page at this address, in one look.
     pub(super) fn finds(&self, page: &str, address: &str, look: &Look) -> Vec<Finding> {
         let browser = self.browser;
         browser.look_as(look.size, look.is_dark, look.is_printed);
@@ -100,7 +101,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Waits until the live page shows the whole run and has drawn its charts, which it does once they are seen.
+    /// Waits until the live page shows the whole run and has drawn its charts, which it does when they become visible.
     fn waits_for_the_run(&self, look: &Look) {
         let whole =
             "const d = document.body.dataset; return d.over === 'true' && Number(d.bars) > 0";
@@ -115,8 +116,8 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// The page as it is and as it is without letters, in tiles from top to bottom. It stays as high as it is
-    /// pictured: what is beyond its window might be laid out otherwise.
+    /// Pictures of the page with and without letters, in tiles from top to bottom. The window stays as high as each
+    /// picture: the page beyond it might be laid out in another way.
     fn tiles(&self, page: &str, look: &Look) -> Value {
         let browser = self.browser;
         let height = || {
@@ -151,7 +152,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Goes through the page by Tab.
+    /// Faults found by going through the page with the key Tab.
     fn keys(&self) -> Vec<Finding> {
         let acts = self.browser.script(KEYS, &["begin".into()]).as_u64().unwrap_or(0);
         let tabs = usize::try_from(acts).unwrap_or(0) + 2;

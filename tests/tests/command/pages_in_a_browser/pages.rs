@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dormouse_tests::{Watch, dormouse_says};
 
-/// Kinds of pages, each with the command that makes one; those that take longest are first.
+/// Kinds of pages, each with the command that makes one; those that take longest come first.
 pub(super) const KINDS: [(&str, &str); 10] = [
     ("reproduce", "reproduce measy/figure-6 --jobs 200 --cause-jobs 0"),
     ("watch", "run j60-sc2 --virtual"),
@@ -29,7 +29,7 @@ fn lifetimes() -> String {
     format!("lifetime_h,end_event\n{}", rows.collect::<String>())
 }
 
-/// A page, and what serves it.
+/// A page, and the process that serves it if there is one.
 pub(super) struct Page {
     address: String,
     _server: Option<Watch>,
@@ -41,7 +41,7 @@ impl Page {
     }
 }
 
-/// Makes a page in the folder of its name. The page of a run that is played again stands for that of a live run.
+/// Makes a page of this kind in a folder of that name. The page of a replayed run stands for that of a live run.
 pub(super) fn made(kind: &str, command: &str, folder: &Path) -> Page {
     let recorded = folder.join("lifetimes.csv");
     let out = folder.join(kind);

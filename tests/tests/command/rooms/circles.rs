@@ -1,5 +1,5 @@
-//! Circles of files inside a crate. Files of different folders never use each other in a circle, and of the files of
-//! one folder at most three do: a reader of any of them has to read all.
+//! Circles of files inside a crate. Files of different folders never use each other in a circle, and at most three
+//! files of one folder do, since a reader of any of them has to read all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,10 +10,10 @@ use super::tree::{crates_below, files_below, is_of_tests};
 /// The most files of one folder that may use each other in a circle.
 const LONGEST: usize = 3;
 
-/// A module by its names from the crate's root on.
+/// The path of a module: its names from the crate's root on.
 type Module = Vec<String>;
 
-/// A module that is a file, with the modules that it uses, itself left out.
+/// For each module that is a file, the other modules that it uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
 #[test]
@@ -36,7 +36,7 @@ fn no_file_uses_another_in_a_long_circle() {
     assert!(refused.is_empty(), "files use each other in a circle:\n{}", refused.join("\n"));
 }
 
-/// The test above must be able to fail.
+/// The check of circles can fail: it finds circles, however their paths are written.
 #[test]
 fn circles_are_found_whatever_way_they_are_written() {
     let files = [
@@ -69,8 +69,8 @@ fn said(circle: &[Module]) -> String {
     circle.iter().map(|file| file.join("/")).collect::<Vec<_>>().join(", ")
 }
 
-/// The texts of a crate's files by their modules, without those of tests, the crate's root, and the heads of folders:
-/// `mod.rs`, or the file that is called as the folder is. What a head holds is for all of its files.
+/// The texts of a crate's files by their modules, without tests, the crate's root, and the heads of folders (`mod.rs`,
+/// or the file named as the folder is): a head is shared by all files of its folder.
 fn modules_of(src: &Path) -> BTreeMap<Module, String> {
     let mut files = Vec::new();
     files_below(src, &mut files);
@@ -87,7 +87,7 @@ fn modules_of(src: &Path) -> BTreeMap<Module, String> {
         .collect()
 }
 
-/// The module of a file; none of the crate's root.
+/// The module of a file; empty for the crate's root.
 fn module(file: &Path) -> Module {
     let names = file.with_extension("");
     let names: Module = names.iter().map(|name| name.to_string_lossy().into_owned()).collect();
@@ -106,7 +106,7 @@ fn uses(modules: &BTreeMap<Module, String>) -> Uses {
     modules.iter().map(used).collect()
 }
 
-/// The file in which a path leads; `None`: out of the crate.
+/// The module of the file to which a path leads; `None` if it leads out of the crate.
 fn file_of(path: &[String], own: &Module, modules: &BTreeMap<Module, String>) -> Option<Module> {
     let supers = path.iter().take_while(|name| *name == "super").count();
     let mut full = match path.first()?.as_str() {
@@ -126,7 +126,7 @@ fn file_of(path: &[String], own: &Module, modules: &BTreeMap<Module, String>) ->
     (!full.is_empty()).then_some(full)
 }
 
-/// A file's code without comments, its tests, and what it only shows of others.
+/// The code of a file without comments, tests and re-exports.
 fn code(text: &str) -> String {
     let lines = text.lines().take_while(|line| !line.starts_with("mod tests"));
     let lines: Vec<_> = lines.map(|line| line.split("//").next().unwrap_or_default()).collect();
@@ -140,14 +140,14 @@ fn code(text: &str) -> String {
     kept + rest
 }
 
-/// The next `pub(…) use`.
+/// The index of the next `pub(…) use` in the code.
 fn shown_inside(code: &str) -> Option<usize> {
     code.match_indices("pub(")
         .map(|(at, _)| at)
         .find(|at| code[*at..].split_once(')').is_some_and(|(_, rest)| rest.starts_with(" use ")))
 }
 
-/// All paths in a piece of code, those of a list in braces one by one.
+/// All paths in a piece of code; a path with a list in braces counts as several.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let (mut found, mut rest) = (Vec::new(), code);
     while let Some(at) = rest.find(|c: char| c.is_alphabetic() || c == '_') {
@@ -163,7 +163,7 @@ fn paths(code: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads a path, tells of it, and gives what is behind it.
+/// Reads a path, calls `tell` with it, and returns the code after it.
 fn path<'a>(code: &'a str, names: &mut Module, tell: &mut impl FnMut(&[String])) -> &'a str {
     let end = code.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(code.len());
     let (name, mut rest) = code.split_at(end);
@@ -192,7 +192,7 @@ fn path<'a>(code: &'a str, names: &mut Module, tell: &mut impl FnMut(&[String]))
     rest
 }
 
-/// Files that use each other, directly or by way of others, each circle once and its files by name.
+/// Circles of files that use each other, directly or through others; each circle once, with its files by name.
 fn circles(uses: &Uses) -> Vec<Vec<Module>> {
     let reached: BTreeMap<_, _> =
         uses.keys().map(|file| (file, reached_from(file, uses))).collect();
@@ -206,7 +206,7 @@ fn circles(uses: &Uses) -> Vec<Vec<Module>> {
     found.into_iter().collect()
 }
 
-/// All files to which a way leads from this one; itself, where one leads back.
+/// All files that this file uses, directly or through others; it is among them if it uses itself through others.
 fn reached_from<'a>(file: &Module, uses: &'a Uses) -> BTreeSet<&'a Module> {
     let (mut reached, mut open) = (BTreeSet::new(), vec![file]);
     while let Some(next) = open.pop() {

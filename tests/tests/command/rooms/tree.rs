@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The `src` of every crate.
+/// Collects the `src` folder of every crate.
 pub(crate) fn crates_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -34,7 +34,7 @@ pub(crate) fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether a file, named from its crate's `src` on, is one of tests: the crate itself may be below `tests`.
+/// Whether a file holds tests; its path begins at its crate's `src`, as the crate itself may be below `tests`.
 pub(crate) fn is_of_tests(file: &Path) -> bool {
     let is_of = |part: &OsStr| ["tests", "testing", "tests.rs"].iter().any(|t| part == *t);
     file.components().any(|part| is_of(part.as_os_str()))

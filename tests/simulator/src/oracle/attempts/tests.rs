@@ -14,7 +14,7 @@ const fn task(number: u32) -> TaskId {
     TaskId::new(number)
 }
 
-/// Steps of a log, numbered as they come.
+/// The attempts of a log under test, and the number of its next step.
 #[derive(Default)]
 struct Log(Attempts, u64);
 

@@ -1,4 +1,4 @@
-//! The host under all VMs of one life.
+//! The simulated host that runs all VMs of one worker session.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::vm::{MAKE, SimulatedVm};
 use crate::worker::{host::Host, uplink::Uplink};
 
-/// The host under all VMs of one life.
+/// The simulated host that runs all VMs of one worker session.
 #[derive(Debug)]
 pub(in crate::worker) struct SimulatedHost<U: Uplink> {
     host: Arc<Host<U>>,

@@ -1,4 +1,4 @@
-//! Programs that come to life on a simulated VM, and what befalls them.
+//! Launches of programs on a simulated VM, and what goes wrong with them.
 
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -28,12 +28,12 @@ use crate::{
     worker::{host::vm_id, uplink::Uplink},
 };
 
-/// Time that a birth takes, and a restore, usually.
+/// Usual time that the start of a program takes, or a restore.
 const BIRTH: Duration = Duration::from_millis(4);
 const RESTORE: Duration = Duration::from_millis(30);
-/// CPU time for which a process lives that hangs, or ends too soon, usually.
+/// Usual CPU time after which a program that fails hangs or ends.
 const DOOMED: Duration = Duration::from_millis(100);
-/// Time by which a process ends earlier or later than it should, usually.
+/// Usual time by which a process ends too early or too late.
 const OFF: Duration = Duration::from_millis(2);
 
 /// A launch on a simulated VM.
@@ -45,21 +45,21 @@ struct SimulatedLaunch<U: Uplink> {
     place: LaunchPlace,
 }
 
-/// Where a program is to be.
+/// Where on a VM a program is launched.
 #[derive(Clone, Debug)]
 enum LaunchPlace {
-    /// A task of one process.
+    /// A slot for a task of one process.
     Task { cpu: u32, slot: TierSlot },
-    /// A job, by the seats of its processes, which is moved or not.
+    /// The seats for the processes of a job, and whether the job is moved there.
     Job { seats: Vec<AttemptSeat>, moving: bool },
 }
 
-/// A program that has come to life.
+/// A program that was launched and runs.
 #[derive(Debug)]
 struct Newcomer<U: Uplink> {
     process: Arc<SimulatedProcess<U>>,
     done: Ppm,
-    /// CPU time of its slot before it, in nanoseconds.
+    /// CPU time that the slot had used before the launch, in nanoseconds.
     base_ns: u64,
 }
 
@@ -158,7 +158,8 @@ impl<U: Uplink> SimulatedVm<U> {
         })
     }
 
-    /// Brings a program to life, or finds that it can't be: after the time that it takes, and with the thaw of its VM.
+    /// Launches a program, or finds that it can't be launched; waits for the time that this takes, and for its VM to
+    /// be thawed.
     async fn bear_program(
         self: &Arc<Self>,
         key: Key,
@@ -215,7 +216,7 @@ impl<U: Uplink> SimulatedVm<U> {
         Ok(Born::Alive(Newcomer { process, done, base_ns }))
     }
 
-    /// The program of a job on these seats, a part of which is done.
+    /// The program of a job on these seats, with a part of its work done already.
     fn job_program(
         &self,
         start: &StartTask,
@@ -240,7 +241,7 @@ impl<U: Uplink> SimulatedVm<U> {
         Ok(SimulatedProgram::new(ranks.collect(), phases, begun, waits))
     }
 
-    /// Tells the witness of a process that begins.
+    /// Reports to the witness that a process begins.
     fn has_begun(&self, key: Key, (from, moving): (Option<Kept>, bool), image: Option<Image>) {
         let from = from.map(|from| CheckpointSeq::new(from.checkpoint));
         let witness = self.host.witness();
@@ -251,7 +252,7 @@ impl<U: Uplink> SimulatedVm<U> {
         }
     }
 
-    /// Draws what befalls a program: it may end a little early or late, without an answer, or hang.
+    /// Draws what goes wrong with a program: it may end a little early or late, end without an answer, or hang.
     fn befall(&self, program: &mut SimulatedProgram) {
         let rates = self.host.plan.rates;
         self.with_chance(|chance| {

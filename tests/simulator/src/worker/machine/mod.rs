@@ -1,5 +1,5 @@
-//! What a simulated worker has in place of a host: vCPUs, processes, CRIU and a store in memory. The agent's owner of VMs
-//! works on it as it works on control groups.
+//! The simulated host of a worker: vCPUs, processes, CRIU and a store in memory. The agent's owner of VMs works on
+//! these as it works on control groups.
 
 mod backend;
 mod launches;

@@ -1,4 +1,4 @@
-//! A process of a simulated VM, and the page on which its program says how far it is.
+//! A process of a simulated VM, and the page on which its program reports its progress.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use dormouse_worker::{
 use super::vm::SimulatedVm;
 use crate::worker::uplink::Uplink;
 
-/// One process, and its page.
+/// A process of a simulated VM, and its progress page.
 #[derive(Debug)]
 pub(super) struct SimulatedProcess<U: Uplink> {
     pub(super) vm: Arc<SimulatedVm<U>>,

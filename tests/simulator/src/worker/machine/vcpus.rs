@@ -1,4 +1,4 @@
-//! The vCPUs of a simulated VM and the programs on them: how fast each computes, and when it is through.
+//! The vCPUs of a simulated VM and the programs on them: how fast each program computes, and when it ends.
 
 use std::collections::BTreeMap;
 
@@ -8,70 +8,71 @@ use dormouse_worker::process::ProcessEnd;
 /// A whole host core, in ppm.
 const CORE: u32 = 1_000_000;
 
-/// A vCPU of two slots.
+/// A vCPU with two slots.
 #[derive(Clone, Debug, Default)]
 struct Vcpu {
-    /// The share of a host core, in ppm; `None`: all of it.
+    /// The vCPU's share of a host core, in ppm; `None`: a whole core.
     quota: Option<u32>,
     slots: [SlotSettings; 2],
 }
 
-/// One slot of a vCPU as its groups are set.
+/// The settings of one slot of a vCPU, as control groups would have them.
 #[derive(Clone, Debug, Default)]
 struct SlotSettings {
-    /// The most of a host core, in ppm; `None`: as its vCPU.
+    /// The most that the slot gets of a host core, in ppm; `None`: as much as its vCPU.
     cap: Option<u32>,
     is_foreground: bool,
-    /// How many want it without a quota now.
+    /// Number of operations that need the slot to have no quota at present.
     lifts: u32,
     is_held: bool,
     charged_ns: u64,
 }
 
-/// One process of a program, and its work in nanoseconds of CPU time.
+/// A process of a program, with its work in nanoseconds of CPU time.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedRank {
     pub(super) vcpu: u32,
     pub(super) slot: TierSlot,
-    /// What its page counts as all of it.
+    /// The whole work, as the progress page states it.
     pub(super) whole_ns: u64,
-    /// What it really does before it ends.
+    /// The work after which the process really ends.
     pub(super) end_ns: u64,
     pub(super) worked_ns: u64,
 }
 
-/// What becomes of a program before its work is done, once its first process has worked for so many nanoseconds.
+/// What goes wrong with a program before its work is done; the number is the CPU time of its first process at that
+/// point, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Doom {
     Hangs(u64),
     Fails(u64),
 }
 
-/// Where a program is, with the real nanoseconds that are left of it.
+/// The stage of a program; the number is the real time left in it, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Computes,
-    /// All of its processes have come to a barrier, behind which the network keeps them.
+    /// All processes have reached a barrier, at which the network delays them.
     Waits(u64),
-    /// Its work is done.
+    /// The work is done, and the program is about to end.
     Lingers(u64),
     Hangs,
     Over(ProcessEnd),
 }
 
-/// A program of one process, or a job of several that meet at the end of each phase.
+/// A program of one process, or a job of several processes that meet at the end of each phase.
 #[derive(Clone, Debug)]
 pub(super) struct SimulatedProgram {
     pub(super) ranks: Vec<SimulatedRank>,
     pub(super) phases: u32,
     /// Phases that have begun.
     pub(super) begun: u32,
-    /// Real nanoseconds for which it waits at the end of each phase.
+    /// Real nanoseconds for which the program waits at the end of each phase.
     pub(super) waits_ns: u64,
-    /// Real nanoseconds from the end of its work to its own.
+    /// Real nanoseconds from the end of the program's work to the program's end.
     pub(super) lingers_ns: u64,
     pub(super) doom: Option<Doom>,
-    /// Whether it ends without an answer.
+    /// Whether the program ends without an answer.
     pub(super) fails: bool,
     stands: bool,
     dies_in_ns: Option<u64>,
@@ -94,12 +95,12 @@ impl SimulatedProgram {
         }
     }
 
-    /// Whether its work is done.
+    /// Whether the program's work is done.
     pub(super) fn is_through(&self) -> bool {
         matches!(self.stage, Stage::Lingers(_) | Stage::Over(ProcessEnd::Exited(_)))
     }
 
-    /// How it ended, if it has.
+    /// How the program ended; `None` if it has not.
     pub(super) fn ended(&self) -> Option<ProcessEnd> {
         match self.stage {
             Stage::Over(ended) => Some(ended),
@@ -107,13 +108,13 @@ impl SimulatedProgram {
         }
     }
 
-    /// CPU time that all of its processes have worked, and all that they are to, in nanoseconds.
+    /// CPU time that all processes of the program have worked, and their whole work, in nanoseconds.
     pub(super) fn worked(&self) -> (u64, u64) {
         let sum = |of: fn(&SimulatedRank) -> u64| self.ranks.iter().map(of).sum();
         (sum(|it| it.worked_ns), sum(|it| it.whole_ns))
     }
 
-    /// What a process computes up to the end of this phase.
+    /// The work of a process at the end of the present phase, in nanoseconds of CPU time.
     fn target(&self, rank: &SimulatedRank) -> u64 {
         let part = u128::from(rank.end_ns) * u128::from(self.begun) / u128::from(self.phases);
         u64::try_from(part).unwrap_or(u64::MAX).min(rank.end_ns)
@@ -123,7 +124,7 @@ impl SimulatedProgram {
         self.stage == Stage::Computes && !self.stands && rank.worked_ns < self.target(rank)
     }
 
-    /// Goes on to the stage that comes next, where this one is over; whether it is.
+    /// Moves the program to its next stage if the present one is over; returns whether it is.
     fn settle(&mut self) -> bool {
         if self.dies_in_ns == Some(0) {
             self.dies_in_ns = None;
@@ -156,7 +157,7 @@ impl SimulatedProgram {
         true
     }
 
-    /// Real nanoseconds until something of it changes that is no computing.
+    /// Real nanoseconds until the program changes its stage other than by computing; `None`: it does not.
     fn next_ns(&self) -> Option<u64> {
         let stage = match self.stage {
             Stage::Waits(left) | Stage::Lingers(left) if !self.stands => Some(left),
@@ -175,7 +176,7 @@ impl SimulatedProgram {
     }
 }
 
-/// All vCPUs of a VM, and its programs by the number of their process.
+/// All vCPUs of a VM, and its programs by process id.
 #[derive(Debug, Default)]
 pub(super) struct Vcpus {
     all: Vec<Vcpu>,
@@ -215,7 +216,7 @@ impl Vcpus {
         }
     }
 
-    /// Counts one more, or one less, that wants a slot without a quota.
+    /// Counts one operation more, or one less, that needs a slot without a quota.
     pub(super) fn lift(&mut self, vcpu: u32, slot: TierSlot, lifts: bool) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.lifts = if lifts { slot.lifts + 1 } else { slot.lifts.saturating_sub(1) };
@@ -227,21 +228,22 @@ impl Vcpus {
         slots.and_then(|slots| slots.get(place_of(slot))).map_or(0, |slot| slot.charged_ns)
     }
 
-    /// Has a program stand still, or go on.
+    /// Stops a program, or lets it continue.
     pub(super) fn set_standing(&mut self, pid: i32, stands: bool) {
         if let Some(program) = self.programs.get_mut(&pid) {
             program.stands = stands;
         }
     }
 
-    /// Has a program die in so many real nanoseconds in which its VM is not frozen.
+    /// Has a program die after this many real nanoseconds, not counting time in which its VM is frozen.
     pub(super) fn kill(&mut self, pid: i32, in_ns: u64) {
         if let Some(program) = self.programs.get_mut(&pid).filter(|it| it.ended().is_none()) {
             program.dies_in_ns.get_or_insert(in_ns);
         }
     }
 
-    /// The share of a host core that each computing process has, in ppm: program, place of the process in it, share.
+    /// The share of a host core that each computing process gets, in ppm: process id of the program, index of the
+    /// process, share.
     fn shares(&self) -> Vec<(i32, usize, u32)> {
         let mut shares = Vec::new();
         for (number, vcpu) in (0..).zip(&self.all) {
@@ -286,7 +288,7 @@ impl Vcpus {
         shares
     }
 
-    /// Real nanoseconds until something changes by itself; `None`: nothing does.
+    /// Real nanoseconds until the next change that comes by itself; `None`: there is none.
     pub(super) fn next_ns(&self) -> Option<u64> {
         if self.is_frozen {
             return None;
@@ -307,7 +309,7 @@ impl Vcpus {
         computed.chain(self.programs.values().filter_map(SimulatedProgram::next_ns)).min()
     }
 
-    /// Lets so many real nanoseconds pass.
+    /// Lets this many real nanoseconds pass.
     pub(super) fn pass(&mut self, mut ns: u64) {
         if self.is_frozen {
             return;

@@ -40,28 +40,28 @@ use crate::{
     worker::{chance::Chance, host::Host, uplink::Uplink},
 };
 
-/// Time that it takes to make a VM, usually.
+/// Usual time to create a VM.
 pub(super) const MAKE: Duration = Duration::from_millis(5);
-/// Time that the groups of a VM take to be frozen, or thawed, usually.
+/// Usual time to freeze or thaw the control groups of a VM.
 const FREEZE: Duration = Duration::from_millis(3);
-/// Time that a killed process takes to be gone, usually.
+/// Usual time until a killed process is gone.
 const DEATH: Duration = Duration::from_millis(2);
-/// Time that CRIU takes to get hold of a process, to dump it, and to dump all of a job, usually.
+/// Usual time that CRIU needs to seize a process; the next constants are those to dump a process, and a whole job.
 const SEIZE: Duration = Duration::from_millis(2);
 const DUMP: Duration = Duration::from_millis(20);
 const DUMP_JOB: Duration = Duration::from_millis(40);
 
-/// The machine of one VM: its vCPUs, with what runs there.
+/// The machine of one VM: its vCPUs and the programs on them.
 pub(super) struct SimulatedVm<U: Uplink> {
     pub(super) host: Arc<Host<U>>,
     id: u32,
-    /// The share of a host core that a vCPU is, in ppm, where jobs may run.
+    /// A vCPU's share of a host core, in ppm, on a VM that may run jobs; `None` on other VMs.
     pub(super) core_ppm: Option<u32>,
     gate: Arc<VmGate>,
     state: Mutex<VmState>,
-    /// Something has changed by which something may happen sooner.
+    /// Notified when a change may make the next event come sooner.
     changed: Notify,
-    /// All that runs has been killed, and with it whatever was being done to it.
+    /// Cancelled when all programs of the VM are killed, which also ends operations on them.
     killed: CancellationToken,
 }
 
@@ -72,7 +72,7 @@ impl<U: Uplink> fmt::Debug for SimulatedVm<U> {
 }
 
 struct VmState {
-    /// The instant up to which time has passed.
+    /// The instant up to which time has been simulated.
     at: Instant,
     vcpus: Vcpus,
     chance: Chance,
@@ -80,17 +80,17 @@ struct VmState {
     is_removed: bool,
 }
 
-/// What is known of a process beside its program.
+/// The record of a process, beside its program.
 struct ProcessRecord {
     key: Key,
-    /// The arguments of its program.
+    /// The arguments of the process's program.
     args: Vec<String>,
     watcher: Option<Box<dyn FnOnce() + Send>>,
-    /// Whether the witness knows that it is gone.
+    /// Whether the witness knows that the process is gone.
     is_gone: bool,
 }
 
-/// A program that comes to life.
+/// A program that is about to start.
 pub(super) struct Newborn {
     pub(super) key: Key,
     pub(super) args: Vec<String>,
@@ -138,19 +138,19 @@ impl<U: Uplink> SimulatedVm<U> {
         self.with_chance(|chance| chance.time(usual))
     }
 
-    /// Looks at the vCPUs as they are now.
+    /// Calls `look` with the vCPUs in their present state.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Vcpus) -> T) -> T {
         self.pass(|state| look(&state.vcpus))
     }
 
-    /// Changes something of the vCPUs, or of what runs there.
+    /// Calls `change` with the VM's state, after simulating time up to now.
     fn change<T>(&self, change: impl FnOnce(&mut VmState) -> T) -> T {
         let changed = self.pass(change);
         self.changed.notify_one();
         changed
     }
 
-    /// Has time pass up to now, does this, and tells of the processes that have ended.
+    /// Simulates time up to now, calls `then`, and reports the processes that have ended.
     fn pass<T>(&self, then: impl FnOnce(&mut VmState) -> T) -> T {
         let mut state = self.state();
         let now = Instant::now();
@@ -177,7 +177,7 @@ impl<U: Uplink> SimulatedVm<U> {
         result
     }
 
-    /// Has what happens by itself happen at its time, until nothing is left of the VM or its worker.
+    /// Simulates events at their times, until the VM or its worker is gone.
     pub(super) async fn drive(self: Arc<Self>) {
         loop {
             let (next, is_removed) = self.pass(|state| (state.vcpus.next_ns(), state.is_removed));
@@ -199,7 +199,7 @@ impl<U: Uplink> SimulatedVm<U> {
         }
     }
 
-    /// A program comes to life: the number of its process.
+    /// Starts a program; returns its process id.
     pub(super) fn bear(&self, newborn: Newborn) -> i32 {
         let Newborn { key, args, program } = newborn;
         self.host.shared.process_began(key);
@@ -246,7 +246,7 @@ impl<U: Uplink> SimulatedVm<U> {
         self.change(|state| state.vcpus.set_standing(pid, stands));
     }
 
-    /// Dumps the program of a process, which stands still then or is dead.
+    /// Dumps the program of a process, which is stopped or killed by that.
     async fn dump(
         &self,
         key: Key,
@@ -309,7 +309,7 @@ impl<U: Uplink> SimulatedVm<U> {
     }
 }
 
-/// While it lives, a slot has no quota.
+/// A guard: as long as it exists, a slot has no quota.
 #[derive(Debug)]
 struct Lift<U: Uplink> {
     vm: Arc<SimulatedVm<U>>,
@@ -323,7 +323,7 @@ impl<U: Uplink> Drop for Lift<U> {
     }
 }
 
-/// A checkpoint on its way to the coordinator.
+/// A checkpoint that is being sent to the coordinator.
 #[derive(Debug)]
 struct SimulatedUpload<U: Uplink> {
     host: Arc<Host<U>>,

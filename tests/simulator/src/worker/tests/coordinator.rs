@@ -1,4 +1,4 @@
-//! A coordinator that says what a test wants said.
+//! A coordinator for tests, which sends what a test tells it to.
 
 use std::{
     collections::BTreeMap,
@@ -26,11 +26,11 @@ use crate::{
     worker::{SimulatedWorker, Uplink, WorkerPlan},
 };
 
-/// Emulated microseconds in a second: ten times as many as there are.
+/// Emulated microseconds in a real second: a speed-up of ten.
 const SPEEDUP: u64 = 10_000_000;
 pub(super) const NONCE: u64 = 77;
 
-/// A coordinator with one worker.
+/// A test's coordinator, with one worker.
 #[derive(Clone, Debug)]
 pub(super) struct Coordinator {
     state: Arc<Mutex<State>>,
@@ -40,16 +40,16 @@ pub(super) struct Coordinator {
 #[derive(Debug, Default)]
 struct State {
     lives: u64,
-    /// All commands so far.
+    /// All commands sent so far.
     commands: Vec<Command>,
-    /// To the session that is up.
+    /// The sender to the present session; `None` if there is none.
     out: Option<mpsc::Sender<Result<ToWorker, Status>>>,
     reports: Vec<(Instant, Report)>,
-    /// Reports that were looked at.
+    /// Number of reports that the test has looked at.
     seen: usize,
     messages: u64,
     images: BTreeMap<(u32, u32, u32), Vec<u8>>,
-    /// Number of times in a row that it is away when a checkpoint comes.
+    /// Number of times in a row that the coordinator is unreachable when a checkpoint is sent.
     away: u32,
 }
 
@@ -70,7 +70,7 @@ impl Coordinator {
         self.inner().away = times;
     }
 
-    /// Number of messages that have come.
+    /// Number of messages received.
     pub(super) fn messages(&self) -> u64 {
         self.inner().messages
     }
@@ -94,7 +94,7 @@ impl Coordinator {
         }
     }
 
-    /// The next report that is of interest, and when it came; what comes before it is passed over.
+    /// The next report that `pick` accepts, and when it came; reports before it are skipped.
     pub(super) async fn report<T>(
         &self,
         within: Duration,
@@ -234,7 +234,7 @@ impl Uplink for Coordinator {
     }
 }
 
-/// A VM of one vCPU.
+/// A command to create a VM of one vCPU.
 pub(super) fn create(vm: u32) -> command::Command {
     command::Command::CreateVm(v1::CreateVm {
         vm,
@@ -248,7 +248,7 @@ pub(super) const fn task(vm: u32, attempt: u32) -> Option<v1::TaskRef> {
     Some(v1::TaskRef { vm, task: 3, attempt })
 }
 
-/// A task of ten emulated seconds, which is one real second.
+/// A command to start a task of ten emulated seconds, which is one real second.
 pub(super) fn start(vm: u32, attempt: u32) -> v1::StartTask {
     v1::StartTask {
         task: task(vm, attempt),
@@ -262,7 +262,7 @@ pub(super) fn start(vm: u32, attempt: u32) -> v1::StartTask {
     }
 }
 
-/// The arguments of its program.
+/// The arguments of the task's program.
 pub(super) fn arguments() -> Vec<String> {
     let line = format!("vector --memory 10000000B --nonce {NONCE}");
     line.split(' ').map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! What befalls machines and what liars say, by seed.
+//! Tests of failing machines and lying workers, by seed.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
 
 const ALWAYS: Ppm = Ppm::ONE;
 
-/// A worker's life by this plan: all that its machines did and said.
+/// Runs a worker by this plan; returns all that its machines did and reported.
 async fn deeds(plan: &WorkerPlan) -> (Vec<Deed>, Coordinator) {
     let coordinator = Coordinator::new();
     let worker = coordinator.worker(plan);
@@ -53,7 +53,7 @@ fn said(deeds: &[Deed]) -> Vec<&Report> {
     said.collect()
 }
 
-/// A run's worth of trouble.
+/// The plan of a worker whose machines often fail, in every way except creating VMs.
 fn troubled(seed: u64) -> WorkerPlan {
     let often = Ppm::new(100_000);
     let rates = Rates {

@@ -1,4 +1,4 @@
-//! What becomes of tasks on a simulated worker.
+//! Tests of tasks on a simulated worker.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const SOON: Duration = Duration::from_secs(10);
-/// Time that things take on a machine beside what they should.
+/// Tolerance for the time that operations on a machine take.
 const SLACK: Duration = Duration::from_millis(200);
 
 fn created(report: &Report) -> Option<()> {
@@ -124,7 +124,8 @@ async fn a_task_that_is_stopped_goes_on_from_its_checkpoint_on_another_vm() {
     assert_eq!((image.number.get(), image.done), (number, Ppm::new(was.done_ppm)));
 }
 
-/// A VM's end frees the place at CRIU of a task that is dumped there, which is another one's turn to be restored.
+/// A task waits for CRIU while another one is dumped there. The other task's VM ends, which frees CRIU, but the first
+/// task must not be restored.
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_turn_at_criu_comes_after_its_vms_end_is_not_born() {
     for seed in 0..200 {
@@ -170,7 +171,7 @@ async fn a_task_that_should_be_over_before_it_is_born_ends_all_the_same() {
     }
 }
 
-/// A parallel job of two processes, which takes a real second, in slots of a tier.
+/// A command to start a parallel job of two processes, which takes a real second, in slots of this tier.
 fn job(attempt: u32, tier: v1::Tier, vcpus: &[u32]) -> v1::StartTask {
     let line = "parallel --processes 2 --phases 20 --usage 1 --speed .2 --seed 5 --nonce 77";
     let args = line.split(' ').map(str::to_owned).collect();

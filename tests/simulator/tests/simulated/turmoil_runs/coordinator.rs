@@ -1,4 +1,4 @@
-//! The coordinator's host: one process after the other, which go on with the log of the one before.
+//! The coordinator's host: one process after the other, each of which resumes the log of the previous one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,18 +32,18 @@ const LOST_AFTER: Duration = Duration::from_secs(2);
 pub(crate) const HOLD: Duration = Duration::from_secs(20);
 const FAR: u64 = 1_000_000;
 
-/// A program whose answer nobody can check, since nobody has published one for its input: workers without machines
-/// have none.
+/// A program whose answer can't be checked, since no answer is published for its input: workers without machines can't
+/// compute one.
 fn unchecked() -> TaskProgram {
     TaskProgram::Kernel("ed --class S --id 100".split(' ').map(str::to_owned).collect())
 }
 
-/// What all coordinators of a run have in common.
+/// The settings that all coordinators of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinators {
     scenario: Scenario,
     pub(crate) out: PathBuf,
-    /// How many there were.
+    /// Number of coordinators started.
     pub(crate) lives: Arc<AtomicU64>,
     /// The wall clock, in microseconds since 1970.
     pub(crate) wall: Arc<AtomicU64>,
@@ -61,7 +61,7 @@ impl Coordinators {
         }
     }
 
-    /// One process, to its end.
+    /// Runs one coordinator process to its end.
     pub(crate) async fn process(self) -> turmoil::Result {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         let listener = Listening::begin().await?;
@@ -121,7 +121,7 @@ impl Coordinators {
         Box::new(Spread::new(self.scenario.tasks, self.scenario.workers))
     }
 
-    /// The run as it was before anything happened.
+    /// The run in its state before anything happened.
     pub(crate) fn run_again(&self) -> Run {
         Run::new(self.setup(), self.policy())
     }

@@ -1,4 +1,4 @@
-//! The simulated network, as the coordinator listens on it and workers dial.
+//! The simulated network: the coordinator's listener, and the connections that workers dial.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! Plays a scenario, and checks what came of it.
+//! Plays a scenario and checks the outcome.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,22 +16,22 @@ use super::witness::{Witness, decided};
 use super::worker::Worker;
 
 const TICK: Duration = Duration::from_millis(2);
-/// A run must be over so long after the last that is done to it: workers that were lost have come back, and
-/// the work that is left is done.
+/// Time after the last action in which a run must be over: lost workers have come back, and the remaining work is
+/// done.
 const ENDS_WITHIN: Duration = Duration::from_secs(90);
-/// Workers that are reached hear so soon that the run is over.
+/// Time in which connected workers learn that the run is over.
 const HEARD_WITHIN: Duration = Duration::from_secs(30);
 const COORDINATOR: &str = "coordinator";
 
-/// What happened in runs that kept all promises.
+/// Counts of what happened in runs that kept all promises.
 #[derive(Debug, Default)]
 pub(crate) struct Played {
-    /// Coordinators that were started.
+    /// Number of coordinators that were started.
     pub(crate) coordinators: u64,
     pub(crate) hosts_lost: u64,
     pub(crate) reconnects: u64,
     pub(crate) steps: u64,
-    /// Seconds on the clock of the simulation.
+    /// Seconds on the simulation's clock.
     pub(crate) seconds: u64,
 }
 
@@ -49,7 +49,7 @@ fn name(worker: usize) -> String {
     format!("w{worker}")
 }
 
-/// Plays it to its end; an error says which promise was broken.
+/// Plays a scenario to its end; an error says which promise was broken.
 pub(crate) fn play(scenario: &Scenario) -> Result<Played, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let out = folder.path().join("out");
@@ -96,7 +96,7 @@ pub(crate) fn play(scenario: &Scenario) -> Result<Played, String> {
     })
 }
 
-/// Lets the time pass, and does what is to be done, until the run is over and its workers know.
+/// Lets time pass and carries out the actions, until the run is over and its workers know that.
 fn goes_on(
     sim: &mut Sim<'_>,
     scenario: &Scenario,
@@ -156,7 +156,7 @@ fn act(sim: &mut Sim<'_>, action: Action) {
     }
 }
 
-/// All links work, and all processes run.
+/// Repairs all links, and starts all processes that are not running.
 fn repair(sim: &mut Sim<'_>, scenario: &Scenario) {
     if !sim.is_host_running(COORDINATOR) {
         sim.bounce(COORDINATOR);
@@ -170,7 +170,7 @@ fn repair(sim: &mut Sim<'_>, scenario: &Scenario) {
     }
 }
 
-/// The same decisions come out of the log again.
+/// Checks that a replay of the log makes the same decisions.
 fn replays(log: &Path, coordinators: &Coordinators, digest: &str) -> Result<(), String> {
     let report =
         replay_log(log, |_| Ok(coordinators.run_again())).map_err(|error| error.to_string())?;
@@ -182,7 +182,7 @@ fn replays(log: &Path, coordinators: &Coordinators, digest: &str) -> Result<(), 
     }
 }
 
-/// Each task has one end that counts: no attempt at it begins after that, and none ends a second time.
+/// Checks that each task has one end that counts: no attempt at it begins later, and none ends a second time.
 fn each_once(steps: &[Step], tasks: usize) -> Result<(), String> {
     let mut ends = BTreeMap::new();
     for step in steps {
@@ -196,7 +196,7 @@ fn each_once(steps: &[Step], tasks: usize) -> Result<(), String> {
     if ends.len() == tasks { Ok(()) } else { Err(format!("{} of {tasks} ended", ends.len())) }
 }
 
-/// What a host was told is what the log says that it was to be told, from the first on.
+/// Checks that each host received exactly the commands that the log decided for it, in order from the first.
 fn in_order(
     steps: &[Step],
     coordinators: &Coordinators,

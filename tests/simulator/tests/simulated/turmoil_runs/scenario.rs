@@ -1,18 +1,18 @@
-//! What happens in a run, as its seed says.
+//! The scenario of a run, drawn from its seed.
 
 use std::time::Duration;
 
 use dormouse_units::RandomStream;
 
-/// Nothing more is done after so long.
+/// Seconds after which there are no further actions.
 const FAULTS_END: f64 = 12.0;
 
-/// Something that is done to the network or to a host.
+/// An action on the network or on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// The coordinator's process is killed.
     CrashCoordinator,
-    /// The coordinator is started again; one that runs is killed before.
+    /// The coordinator is started again; if one is running, it is killed first.
     StartCoordinator,
     CrashWorker {
         worker: usize,
@@ -20,46 +20,46 @@ pub(crate) enum Action {
     StartWorker {
         worker: usize,
     },
-    /// Nothing passes in either direction, and what is under way is lost.
+    /// No message passes in either direction, and messages on the way are lost.
     Partition {
         worker: usize,
     },
-    /// What the worker says is lost.
+    /// Messages from the worker are lost.
     PartitionFromWorker {
         worker: usize,
     },
-    /// What is said to the worker is lost.
+    /// Messages to the worker are lost.
     PartitionToWorker {
         worker: usize,
     },
     Repair {
         worker: usize,
     },
-    /// What is sent from now on waits until it is let go.
+    /// Messages sent from now on are held until a release.
     Hold {
         worker: usize,
     },
     Release {
         worker: usize,
     },
-    /// Messages take up to so long from now on.
+    /// Messages take up to this long from now on.
     Latency {
         worker: usize,
         ms: u64,
     },
 }
 
-/// A run to be played.
+/// The scenario of a run to be played.
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) seed: u64,
     pub(crate) tasks: usize,
     pub(crate) workers: usize,
-    /// Microseconds that each piece of blocking work takes the coordinator.
+    /// Microseconds that each blocking operation of the coordinator takes.
     pub(crate) disk_us: u64,
-    /// What is done, and when, in order.
+    /// The actions and their times, in order.
     pub(crate) actions: Vec<(Duration, Action)>,
-    /// Whether all links work, and all processes run, once nothing more is done.
+    /// Whether all links are repaired and all processes started after the last action.
     pub(crate) repaired: bool,
 }
 
@@ -94,7 +94,7 @@ impl Scenario {
         Self { seed, tasks, workers, disk_us, actions, repaired: true }
     }
 
-    /// When the last of it is done.
+    /// The time of the last action.
     pub(crate) fn last(&self) -> Duration {
         self.actions.last().map_or(Duration::ZERO, |(at, _)| *at)
     }

@@ -1,4 +1,4 @@
-//! A scheduler with one VM for each worker, and another for each that is lost.
+//! A scheduler that launches one VM for each worker, and another one for each that is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,11 +12,11 @@ pub(crate) const KIND: &str = "only";
 #[derive(Debug)]
 pub(crate) struct Spread {
     waiting: VecDeque<TaskId>,
-    /// What each VM that has booted does.
+    /// The task of each VM that has booted; `None`: the VM is idle.
     vms: BTreeMap<VmId, Option<TaskId>>,
     next: VmId,
     count: usize,
-    /// VMs that nobody had room for.
+    /// Number of VMs for which no host had room.
     missing: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What really happened, as the simulated hosts saw it.
+//! What really happened in a run, as the simulated hosts saw it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use dormouse_model::{Command as Decided, TaskStart};
 use dormouse_proto::v1::{Command, command::Command as C};
 use dormouse_worker::agent::in_process::LifeEnd;
 
-/// All that was seen in a run; clones share it.
+/// The record of everything seen in a run; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Witness(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// What each host was told, in order, by its number.
+    /// The commands that each host received, in order, by the host's number.
     pub(crate) commands: BTreeMap<u32, Vec<String>>,
-    /// What no coordinator may do, in words.
+    /// Wrong acts of coordinators, in words.
     pub(crate) wrong: Vec<String>,
-    /// Sessions that were begun again.
+    /// Number of sessions that were opened again.
     pub(crate) reconnects: u64,
-    /// Workers that heard that the run is over.
+    /// Names of the workers that learned that the run is over.
     pub(crate) over: Vec<String>,
     pub(crate) conducted: Option<LiveOutcome>,
 }
@@ -30,7 +30,7 @@ impl Witness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session begins, of a life that was that host before.
+    /// Notes a new session as this host; `before` is the host number of the worker's previous session.
     pub(crate) fn welcomed(&self, host: u32, before: &mut Option<u32>) {
         let mut seen = self.seen();
         match *before {
@@ -68,7 +68,7 @@ impl Witness {
     }
 }
 
-/// A command as a worker hears it.
+/// A command that a worker received, as text.
 fn told(command: &Command) -> String {
     match &command.command {
         Some(C::CreateVm(create)) => format!("create vm{}", create.vm),
@@ -81,7 +81,7 @@ fn told(command: &Command) -> String {
     }
 }
 
-/// The same command as it was decided, and its host.
+/// A command that the log decided, as the same text, with its host.
 pub(crate) fn decided(command: &Decided) -> (u32, String) {
     match command {
         Decided::CreateVm { host, vm, .. } => (host.get(), format!("create vm{}", vm.get())),

@@ -1,5 +1,5 @@
-//! A worker's host: its session over TLS, its reading of commands, and no machines: tasks are done as
-//! soon as they are begun.
+//! A worker's host: the session over TLS and the reading of commands are real; there are no machines, and tasks are
+//! done as soon as they begin.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,12 +21,12 @@ use super::coordinator::HOLD;
 use super::network::{Dialled, PORT};
 use super::witness::Witness;
 
-/// How long a worker that ended is not there until it is started again.
+/// Time until a worker that ended is started again.
 const STARTED_AGAIN: Duration = Duration::from_millis(500);
-/// How often it is looked for the token of the run.
+/// Interval at which a worker looks for the token of the run.
 const LOOKS: Duration = Duration::from_millis(20);
 
-/// A worker of this name, which keeps its certificates in a folder.
+/// A worker with a name, which keeps its certificates in a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker {
     pub(crate) name: String,
@@ -37,7 +37,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// One life after the other, until the run is over.
+    /// Runs one session after the other, until the run is over.
     pub(crate) async fn process(self) -> turmoil::Result {
         std::fs::create_dir_all(&self.root)?;
         let mut absences = RejoinPauses::default();
@@ -124,7 +124,7 @@ impl Worker {
     }
 }
 
-/// The machines of a run without processes: none.
+/// The machines of a run without processes; they do nothing.
 struct NoMachines {
     report: mpsc::UnboundedSender<Report>,
 }
