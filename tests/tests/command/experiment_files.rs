@@ -85,7 +85,7 @@ const BAGS: &[Case] = &[
     ("count = 4", "count = \"4\"", "bad.toml:10:1: workload.task.0.count", "'4' is not a whole number"),
     ("memory = \"10 MB\"", "memory = 10", "bad.toml:11:1: workload.task.0.memory", "10 is not an amount of memory"),
     ("memory = \"10 MB\"", "memory = \"-10 MB\"", "bad.toml:11:1: workload.task.0.memory", "'-10 MB' is not an amount of memory (it is"),
-    ("memory = \"10 MB\"", "memory = \"10\"", "bad.toml:11:1: workload.task.0.memory", "'10' is not an amount of memory (it lacks its"),
+    ("memory = \"10 MB\"", "memory = \"10\"", "bad.toml:11:1: workload.task.0.memory", "'10' is not an amount of memory (its unit is missing"),
     ("runtime = \"200s\"", "runtime = 200", "bad.toml:12:1: workload.task.0.runtime", "200 is not a length of time"),
     ("runtime = \"200s\"", "runtime = \"0s\"", "bad.toml:12:1: workload.task.0.runtime", "'0s' is too little"),
     ("runtime = \"200s\"", "runtime = { \"c3.large\" = 200 }", "bad.toml:12:13: workload.task.0.runtime.c3.large", "200 is not a length of time"),
