@@ -200,7 +200,8 @@ fn the_types_of_a_history_are_compared() {
     refused(folder.path(), &pick, 2, &["there are 2", "records, --type"]);
 }
 
-/// Writes records of twenty days in which the price is two hours below a bid and one hour above it, for each series.
+/// Writes records of two series over twenty days: in turn two hours at a price below a bid, and an hour at a price
+/// above it.
 fn records(folder: &Path) {
     for (series, low, high) in [
         ("eu-west-1.linux.m1.xlarge", "0.304", "0.34"),

@@ -320,7 +320,8 @@ pub(crate) fn deadline() {
     assert_eq!(restored.task.wait_end(SOON).unwrap(), Some(ProcessEnd::Killed(9)));
 }
 
-/// A checkpoint of much memory has the time that it needs: the task is not given up.
+/// A task with much memory is not given up: its checkpoint and restore may take longer than the limit, as its size
+/// demands.
 pub(crate) fn memory_has_its_time() {
     let (mut worker, _directory) = Worker::temporary();
     let vm = worker.vm(1);

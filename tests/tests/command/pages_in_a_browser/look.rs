@@ -116,8 +116,8 @@ impl<'a> Reader<'a> {
         );
     }
 
-    /// Pictures of the page with and without letters, in tiles from top to bottom. The window stays as high as each
-    /// picture: the page beyond it might be laid out in another way.
+    /// Pictures of the page with and without letters, in tiles from top to bottom. The window is made as high as the
+    /// whole page, since parts beyond the window might be laid out in another way.
     fn tiles(&self, page: &str, look: &Look) -> Value {
         let browser = self.browser;
         let height = || {
