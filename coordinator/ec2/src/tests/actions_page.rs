@@ -160,7 +160,7 @@ const GROUPS: [(&str, &str, &[&str]); 9] = [
 
 const HEAD: &str = "# Which calls of EC2 are played
 
-Every action that `dormouse ec2` answers, and of each the parameters that it refuses: with `UnsupportedOperation` and the parameter's name, unless \
+Every action that `dormouse ec2 EXPERIMENT` answers, and of each the parameters that it refuses: with `UnsupportedOperation` and the parameter's name, unless \
 their value asks for nothing (false, 0 or an empty text). Within a parameter, members that are not played are refused the same way. Every other \
 action of EC2 is `UnsupportedOperation` with its name. Actions in **bold** change something: each is in the run's log before it is answered. \
 [What is played how](ec2-semantics.md) has the rules and their sources.

@@ -84,7 +84,7 @@ pub(crate) struct CloudSection {
     /// `c3.large@us-east-1a`, with limits, prices, availability and interruptions of its own. Where `prices`,
     /// `generated-prices` or `availability` name a type without a zone, that is of each zone.
     pub(crate) zones: Vec<ZoneName>,
-    /// The most vCPUs that an account at EC2's API (`dormouse ec2`) has at a time.
+    /// The most vCPUs that an account at EC2's API (`dormouse ec2 EXPERIMENT`) has at a time.
     pub(crate) account_vcpus: AccountVcpus,
     /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
     /// all that is launched, and live for what was there at once then.
