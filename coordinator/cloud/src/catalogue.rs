@@ -41,8 +41,8 @@ pub struct BurstableTerms {
     pub initial: Credits,
     /// Most credits a VM can hold.
     pub cap: Credits,
-    /// Price of a vCPU-hour beyond what the VM has earned, in unlimited mode. `None`: the type is in standard mode, in
-    /// which a VM without credits has its baseline.
+    /// Price of a vCPU-hour beyond what the VM has earned, in unlimited mode. A type without it is in standard mode,
+    /// in which a VM without credits has its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surplus: Option<Price>,
 }

@@ -492,7 +492,7 @@ mod tests {
         let path = dir.path().join(crate::FILE);
         for (text, words) in [
             ("", "empty"),
-            ("{\"format\":1}", "torn"),
+            ("{\"format\":1}", "incomplete"),
             ("[]\n", "no format"),
             ("{}\n", "no format"),
             ("{\"format\":\"1\"}\n", "no format"),

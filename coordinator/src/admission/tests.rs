@@ -303,7 +303,7 @@ fn the_memory_of_a_machine_for_parallel_jobs_is_on_one_host() {
     let text = request(&hosts[..1], &beside, 12, 30.0).admit_run().expect_err("24 MiB are left");
     let text = text.to_string();
     assert!(text.contains("may need 38.15 MiB"), "{text}");
-    assert!(text.contains("the hosts have 24 MiB for them"), "{text}");
+    assert!(text.contains("the hosts have 24 MiB"), "{text}");
     // Where nobody says, it is as before.
     let silent = Setup::of_jobs(4, UsageInformation::Exact, 1);
     let offers = admit(&silent, &hosts).expect("nothing is asked for").offers;

@@ -163,13 +163,13 @@ mod tests {
         let same = end(0, Some(0), &[("stdout", "bb"), ("outputs/a", "07"), ("outputs/b", "08")]);
         assert_eq!(compare_ends(&honest, &same), Ok(()), "what it said is not compared");
         for (again, word) in [
-            (end(1, Some(0), &[]), "ended with status 0, and with status 1"),
-            (end(0, Some(1), &[]), "its check ended with status 0, and ended with status 1"),
-            (end(0, None, &[]), "and did not run"),
-            (end(0, Some(0), &[("outputs/a", "07")]), "outputs/b is 08, and not there"),
+            (end(1, Some(0), &[]), "ended with status 0, but with status 1"),
+            (end(0, Some(1), &[]), "its check ended with status 0, but ended with status 1"),
+            (end(0, None, &[]), "but did not run"),
+            (end(0, Some(0), &[("outputs/a", "07")]), "outputs/b is 08, but not there"),
             (
                 end(0, Some(0), &[("outputs/a", "09"), ("outputs/b", "08")]),
-                "outputs/a is 07, and 09",
+                "outputs/a is 07, but 09",
             ),
         ] {
             let why = compare_ends(&honest, &again).expect_err(word);

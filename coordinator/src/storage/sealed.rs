@@ -249,7 +249,7 @@ mod tests {
             (r#""attempt":2"#, r#""attempt":1"#, 18, "attempt 1"),
             (r#""task":"7""#, r#""task":"8""#, 18, "of task 8"),
             (r#""run":"r""#, r#""run":"s""#, 18, "run s"),
-            ("pages-1.img", "pagemap-2.img", 18, "nothing of pages-"),
+            ("pages-1.img", "pagemap-2.img", 18, "it has no file pages-"),
             (r#""files":["#, r#""files":[7"#, 18, "its manifest can't be read"),
         ] {
             let no = sent(&manifest().replacen(from, to, 1), ONE.1, bytes).expect_err(why);

@@ -323,7 +323,7 @@ mod tests {
                 assert_eq!(order.amount, amount, "{line}");
                 let ordered = Duration::from_secs_f64(again.cpu_seconds * 4.0);
                 assert_eq!(order.compare(&honest, ordered, &again), Ok(()), "{line}");
-                for (repetitions, why) in [(1, "it says 1 rep"), (1_000, "it says 1000 rep")] {
+                for (repetitions, why) in [(1, "it claims 1 rep"), (1_000, "it claims 1000 rep")] {
                     let lie = TaskResult { repetitions, ..honest.clone() };
                     let ordered = Duration::from_secs_f64(again.cpu_seconds * 20.0);
                     let no = order.compare(&lie, ordered, &again).expect_err(line);

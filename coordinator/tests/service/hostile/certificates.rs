@@ -57,7 +57,7 @@ async fn is_over_after(valid: Duration) {
         let no = refused.connect().await.unwrap_err();
         assert_eq!(no.code(), Code::Unauthenticated, "{no}");
         let ago = twelfth_us / 60_000_000;
-        let words = format!("over {ago} min ago: start the worker again");
+        let words = format!("its certificate expired {ago} min ago: start the worker again");
         assert!(no.message().contains(&words), "{no}");
     }
     worker.credential = Some(renewed);

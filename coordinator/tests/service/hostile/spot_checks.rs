@@ -198,7 +198,7 @@ async fn who_computed_one_repetition_of_a_hundred_is_found_by_another_host() {
     let fast = |right: TaskResult| Some(TaskResult { cpu_seconds: 1e-6, ..right });
     let (found, judged) = Scene::of_kernel(1).play(vec![kernel(1, HONEST), checking(fast)]).await;
     let [CheckFinding::Differs { why }] = &found[..] else { panic!("{found:?}") };
-    assert!(why.contains("it says 1 repetitions"), "{why}");
+    assert!(why.contains("it claims 1 repetitions"), "{why}");
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
 }
 
@@ -207,7 +207,7 @@ async fn who_computed_one_repetition_of_a_hundred_is_found_by_another_host() {
 async fn who_says_the_right_number_of_repetitions_and_computed_one_is_found_by_another_host() {
     let (found, judged) = Scene::of_kernel(1).play(vec![kernel(3, FORGED), honest_check()]).await;
     let [CheckFinding::Differs { why }] = &found[..] else { panic!("{found:?}") };
-    assert!(why.contains("point 1 of its trail is 8, and 65 where"), "{why}");
+    assert!(why.contains("point 1 of its trail is 8, but 65 when"), "{why}");
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
     // A trail without points is none.
     let bare: Answering =
@@ -340,7 +340,10 @@ async fn an_output_that_no_program_made_is_found_by_another_host() {
     let verify = Some(Verify::Command(vec!["true".to_owned()]));
     let (found, judged) = own_scene(true, verify).play(vec![own(b"lie"), own(b"1,2")]).await;
     let [CheckFinding::Differs { why }] = &found[..] else { panic!("{found:?}") };
-    assert!(why.starts_with("outputs/a.csv is ") && why.contains("when run again"), "{why}");
+    assert!(
+        why.starts_with("outputs/a.csv is ") && why.contains("when its program was run again"),
+        "{why}"
+    );
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
 }
 

@@ -210,7 +210,7 @@ fn fill_task(
     let mut env = BTreeMap::new();
     for (key, value) in &form.env {
         if key.is_empty() || key.contains(['=', '\0']) {
-            let what = format!("'{key}' is no name of a variable");
+            let what = format!("'{key}' is not the name of a variable");
             return Err((
                 Some(Box::new(value.place.clone())),
                 (what, "write one such as OMP_NUM_THREADS".to_owned()),
