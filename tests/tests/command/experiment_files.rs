@@ -106,7 +106,7 @@ const BAGS: &[Case] = &[
     ("name = \"burst-hads\"", "steal = 1", "bad.toml:14:1: scheduler.steal", "1 is not a text"),
     ("name = \"burst-hads\"", "preset = \"papr\"", "bad.toml:14:1: scheduler.preset", "there is no preset 'papr'"),
     ("name = \"burst-hads\"", "max-failures = 0", "bad.toml:14:1: scheduler.max-failures", "0 is out of range"),
-    ("name = \"burst-hads\"", "restore = \"5\"", "bad.toml:14:1: scheduler.restore", "'5' is not a length of time (a number lacks its"),
+    ("name = \"burst-hads\"", "restore = \"5\"", "bad.toml:14:1: scheduler.restore", "'5' is not a length of time (the unit of a number is missing"),
     ("name = \"burst-hads\"", "migration-cost = \"20s\"", "bad.toml:14:1: scheduler.migration-cost", "'migration-cost' is of name = \"fcfs\" or \"easy\""),
     ("name = \"burst-hads\"", "spot-limit = \"shortest\"", "bad.toml:14:1: scheduler.spot-limit", "there is no spot-limit 'shortest'"),
     ("name = \"burst-hads\"", "name = \"fifo\"", "bad.toml:13:2: scheduler", "'fleet' is missing"),
