@@ -123,7 +123,8 @@ pub enum Decision {
     Terminate {
         /// The VM to give back.
         vm: VmId,
-        /// The reason for giving the VM back, which goes into the log; `None`: nothing is left to do on it.
+        /// The reason for giving the VM back, which goes into the log; left out where nothing is left to
+        /// do on it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<EndReason>,
     },

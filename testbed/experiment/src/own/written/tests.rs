@@ -138,7 +138,7 @@ fn what_makes_no_sense_is_told_with_its_place_and_a_remedy() {
         (
             "command = ['./solve']\ndirectory = '3 B'",
             "command",
-            "its inputs are larger than",
+            "its inputs come to",
             "MiB",
         ),
         ("rows = 'bag.csv'", "bag.csv:2:1", "'command' is missing", "add it"),
