@@ -135,12 +135,7 @@ fn what_makes_no_sense_is_told_with_its_place_and_a_remedy() {
             "not the name of a variable",
             "OMP",
         ),
-        (
-            "command = ['./solve']\ndirectory = '3 B'",
-            "command",
-            "its inputs come to",
-            "MiB",
-        ),
+        ("command = ['./solve']\ndirectory = '3 B'", "command", "its inputs come to", "MiB"),
         ("rows = 'bag.csv'", "bag.csv:2:1", "'command' is missing", "add it"),
         (
             "command = ['x']\nverify = { outputs-of = 'no' }",
