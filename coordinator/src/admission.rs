@@ -60,7 +60,8 @@ pub struct AdmissionRequest<'a> {
 /// Result of a successful admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunAdmission {
-    /// Share of a core per vCPU of the reference speed.
+    /// Share of a host's core that a vCPU gets for a task on the instance type on which the task is fastest; on
+    /// slower types it gets less.
     pub share: Ppm,
     /// Room that each host offers to VMs, in the order of the request.
     pub offers: Vec<ResourceVector>,
@@ -84,7 +85,7 @@ pub enum AdmissionError {
         held: u64,
         /// Share of a core that each vCPU is given.
         share: Ppm,
-        /// The hosts, and the part of them that is kept free.
+        /// The hosts, and the part of their cores that is kept free, in words.
         hosts: String,
         /// Change that would make the experiment fit.
         remedy: String,
@@ -128,7 +129,7 @@ pub enum AdmissionError {
         kind: TypeName,
         /// Number of vCPUs of the VM.
         vcpus: u32,
-        /// Most vCPUs that a host holds.
+        /// Greatest number of vCPUs that a host holds.
         most: u32,
         /// Arithmetic of the most vCPUs that a host holds, in words.
         sums: String,
@@ -151,11 +152,11 @@ pub enum AdmissionError {
         placed: usize,
         /// Number of vCPUs of the first VM that fits on no host.
         vcpus: u32,
-        /// Capacity of each host.
+        /// Capacity of each host, in words.
         held: String,
         /// Share of a core that each vCPU is given.
         share: Ppm,
-        /// The hosts, and the part of them that is kept free.
+        /// The hosts, and the part of their cores that is kept free, in words.
         hosts: String,
     },
     /// The tasks' memory doesn't fit.
@@ -198,7 +199,7 @@ pub enum AdmissionError {
         need: Bytes,
         /// Share of a core that each processor of the machine is given.
         share: Ppm,
-        /// The hosts, and the part of them that is kept free.
+        /// The hosts, and the part of their cores that is kept free, in words.
         hosts: String,
     },
     /// A task has no run times.
@@ -257,7 +258,8 @@ impl AdmissionRequest<'_> {
     fn list_offers(&self, share: Ppm) -> Vec<ResourceVector> {
         let setup = (!self.noop).then_some(self.setup);
         let offers = self.hosts.iter().map(|host| make_offer(host, self.reserve, share, setup));
-        offers.enumerate().map(|(n, host)| self.demand.offer_nth(n, host)).collect()
+        let offers = offers.zip(self.hosts).enumerate();
+        offers.map(|(n, (offer, host))| self.demand.offer_nth(n, offer, host.memory)).collect()
     }
 
     fn fits_offers(&self, offers: &[ResourceVector]) -> bool {
@@ -266,7 +268,7 @@ impl AdmissionRequest<'_> {
             && self.demand.count_placed(offers, self.setup) == self.demand.vms.len()
     }
 
-    /// Returns the largest type that may be launched and has more vCPUs than any host holds.
+    /// Returns the largest type that may be launched and fits on no host, with its vCPUs; `None`: all types fit.
     fn homeless_type(&self, offers: &[ResourceVector]) -> Option<(&TypeName, u32)> {
         let kinds = self.demand.kinds.iter().filter_map(|kind| self.setup.catalogue.get(kind));
         let homeless = kinds.filter(|kind| {

@@ -28,7 +28,7 @@ use crate::messages::message::{ConductorMsg, SessionMsg};
 use crate::messages::outside::JobIntake;
 use crate::plan::ConductorPlan;
 use crate::protocol::announce::list_announcements;
-use crate::protocol::link::QueuedCommand;
+use crate::protocol::link::{DecisionInstant, QueuedCommand};
 use crate::protocol::wire::WireEncoder;
 use crate::sessions::lives::SessionRegistry;
 use crate::sessions::session::DurableRelease;
@@ -50,10 +50,10 @@ pub(crate) mod alarm;
 mod args;
 mod check_queue;
 mod check_work;
+mod desk_calls;
 mod door;
 mod evidence;
 mod explain;
-mod faults;
 mod hearing;
 mod hosts;
 mod inbox;
@@ -73,8 +73,8 @@ pub(crate) mod thread;
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// Time by which the conductor runs behind the clock, so that reports of events that were due have arrived by then.
 pub(crate) const BEHIND: Duration = Duration::from_millis(25);
-/// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep these jobs a little
-/// ahead of time, so that their ends are reported by then; late decisions would change what other jobs are due.
+/// Time by which the conductor runs behind the clock in a run with parallel jobs only. Workers keep these jobs a little ahead of
+/// time, so that their ends are reported by then: late decisions would change the CPU time due to other jobs.
 const BEHIND_JOBS: Duration = Duration::from_millis(5);
 /// Interval at which the log records the run's clock beside the wall clock.
 const SAY_CLOCK_EVERY: Duration = Duration::from_secs(2);
@@ -125,7 +125,7 @@ pub(crate) struct ConductorState {
     closing: bool,
     /// Workers that a resumed run waits for; `None`: it does not wait.
     returning: Option<ReturningWorkers>,
-    /// Reason why the scheduler can't decide any more; all reports are ignored from then on.
+    /// Reason why the scheduler can't decide any more, after which all reports are ignored; `None`: the scheduler works.
     broken: Option<String>,
     journal: ActorRef<JournalMsg>,
     vitals: CoordinatorVitals,
@@ -212,24 +212,28 @@ impl ConductorState {
         let end = self.ends.take_step(&step);
         self.checks.take_step(&step, end.as_ref(), job);
         if let Some(of) = end {
-            let contents = Arc::clone(self.store.contents());
-            self.batch.then.push(Box::new(LayOut { contents, of }));
+            let handed = self.outstanding.assignments().handed();
+            handed.take_end(&of);
+            let (contents, keeps) = (Arc::clone(self.store.contents()), handed.hands_on(of.task));
+            self.batch.then.push(Box::new(LayOut { contents, of, keeps }));
         }
         self.start_clock();
         let announced = match self.plan.metadata {
-            Some(_) => list_announcements(step.at, &step.notices, |vm| {
+            Some(_) => list_announcements(step.at, &step.notices, self.plan.api.is_some(), |vm| {
                 Some(self.run.provider().find_vm(vm)?.host)
             }),
             None => Vec::new(),
         };
-        let commands = announced.into_iter().chain(commands);
+        let of_instances = self.instance_announcements(&step, &commands);
+        let commands = announced.into_iter().chain(of_instances).chain(commands);
         self.outstanding.told(commands, self.last, &self.run);
         self.batch.steps.push(step);
     }
 
     /// Prepares a command, decided at `at`, for its worker.
     fn queue_command(&self, command: Command, at: Time) -> QueuedCommand {
-        let since = self.clock.instant_of(at).unwrap_or_else(Instant::now);
+        let decided = self.clock.instant_of(at).map(DecisionInstant::At);
+        let since = decided.unwrap_or_else(|| DecisionInstant::Standing(self.clock.clone()));
         QueuedCommand { command: self.loads.encode_command(command, Some(at)), since }
     }
 
@@ -445,11 +449,14 @@ impl Actor for Conductor {
         let checks = CheckQueue::new(args.plan.spot_checks > Ppm::ZERO);
         let loads = WireEncoder {
             programs: args.plan.programs.clone(),
+            handed: Arc::clone(args.outstanding.assignments().handed()),
             cpu_us: args.facts.cpu_us.clone(),
             parallel: args.plan.parallel_programs(args.facts.share),
             speedup,
             answer_seed,
             metadata: args.plan.metadata.clone(),
+            desk: args.plan.api.as_ref().map(|api| api.desk.clone()),
+            share: args.facts.share,
             wall: args.plan.world.wall.clone(),
         };
         for task in args.store.held_tasks() {

@@ -18,7 +18,7 @@ pub enum CoordinatorError {
     /// The coordinator can't listen on its address.
     #[error("can't listen on {addr}{}", listen_remedy(.source))]
     Listen {
-        /// The requested address.
+        /// The address on which the coordinator was to listen.
         addr: SocketAddr,
         /// The system's error.
         source: std::io::Error,

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use dormouse_model::{HostFault, MetadataSettings};
 use dormouse_proto::{
-    CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, TRAILS, v1,
+    CELLS, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, TRAILS,
+    v1,
 };
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 
 use crate::admission::RunDemand;
+use crate::messages::api_calls::RunDesk;
 use crate::protocol::parallel::ParallelPrograms;
 use crate::storage::image_key::ImageSecret;
 use crate::system::world::CoordinatorWorld;
@@ -31,6 +33,8 @@ pub(crate) struct ConductorPlan {
     pub(crate) phase: Option<Duration>,
     /// True if jobs may come from outside.
     pub(crate) is_open: bool,
+    /// The desk of the provider's API, whose instances run in cells; `None`: the run has none.
+    pub(crate) api: Option<RunDesk>,
     /// Settings of the VMs' metadata endpoints; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
     /// Fraction of all CPU time that may be computed again on other hosts.
@@ -82,11 +86,13 @@ impl ConductorPlan {
         let tiers = self.phase.map(|_| TIERS);
         let faults = (!self.faults.is_empty()).then_some(FAULTS);
         let metadata = self.metadata.as_ref().map(|_| METADATA);
+        let cells = self.api.as_ref().map(|_| CELLS);
         // No worker chooses that nobody checks its answers.
         let is_checked = !self.noop && self.spot_checks > Ppm::ZERO;
         let leaves_trails = self.phase.is_some() || !self.distinct.is_empty();
         let trails = (is_checked && leaves_trails).then_some(TRAILS);
-        let all = [criu, tiers, checkpoints, memory, credits, supply, faults, metadata, trails];
+        let all =
+            [criu, tiers, checkpoints, memory, credits, supply, faults, metadata, cells, trails];
         all.into_iter().flatten().collect()
     }
 
@@ -95,7 +101,8 @@ impl ConductorPlan {
         self.distinct.iter().map(|args| v1::Program { args: args.clone() }).collect()
     }
 
-    /// Returns the measured time of each task's program.
+    /// Returns the measured CPU time of one repetition of each task's program, in microseconds; zero for a user's own
+    /// program.
     pub(crate) fn per_task(&self, measured: &[u64]) -> Vec<u64> {
         let of = |program: &Option<usize>| {
             program.and_then(|program| measured.get(program).copied()).unwrap_or_default()

@@ -55,9 +55,11 @@ fn judge_report(report: v1::Report) -> Result<Vec<Report>, String> {
                 ours_us: load.real_ours_us,
                 machine: load.machine,
             };
-            check_load(&load, None, Some(ROOM.there)).map(|()| Vec::new())
+            check_load(&load, None).map(|()| Vec::new())
         }
         DecodedReport::Ready { .. }
+        | DecodedReport::Console { .. }
+        | DecodedReport::PoweredOff { .. }
         | DecodedReport::Fault { .. }
         | DecodedReport::Unsupported { .. } => Ok(Vec::new()),
     }

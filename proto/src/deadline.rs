@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time that any transfer may take, beside the time for its bytes.
+/// Time that every transfer is granted in addition to the time for its bytes.
 const LEAST: Duration = Duration::from_secs(60);
-/// The slowest transfer that is allowed to go on, in bytes per second.
+/// The slowest mean rate at which a transfer may continue, in bytes per second.
 const SLOWEST: u64 = 1 << 20;
 
-/// The deadline of a transfer: a minute, and what its bytes take at 1 MiB a second. A transfer that
-/// never is stopped, but gets on more slowly, would keep what waits for it for hours.
+/// The deadline of a transfer: a minute plus the time for its bytes at 1 MiB a second. Without a deadline, a transfer
+/// that is very slow but never stops could delay a task for hours.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     begun: Instant,
@@ -24,8 +24,7 @@ impl Deadline {
         Self { begun: Instant::now(), least: LEAST }
     }
 
-    /// The deadline of a transfer that begins now and may take `least` beside the time for its
-    /// bytes.
+    /// The deadline of a transfer that begins now and may take `least` in addition to the time for its bytes.
     #[must_use]
     pub fn within(least: Duration) -> Self {
         Self { begun: Instant::now(), least }

@@ -9,11 +9,11 @@ pub use deadline::Deadline;
 pub use numbering::{FalseAck, Gap, Inbox, Outbox};
 pub use packing::{BadChunk, Carrier, PACKED_CHUNKS, Packing, TAKES_PACKED, unpack};
 pub use protocol::{
-    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
+    CELLS, CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
     NO_JAIL, NoProtocol, PARTIAL_JAIL, PROTOCOLS, Protocols, SUPPLY, TIERS, TRAILS,
 };
 
-/// Version 1 of the wire.
+/// Version 1 of the protocol between coordinator and workers: code generated from the .proto files.
 #[allow(
     missing_docs,
     clippy::allow_attributes,

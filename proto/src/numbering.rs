@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it acknowledged {ack}, but only {said} were ever sent")]
 pub struct FalseAck {
-    /// The number that was acknowledged.
+    /// Number of the message that was acknowledged, though it was never sent.
     pub ack: u64,
     /// The number of the last message that was sent.
     pub said: u64,
@@ -90,8 +90,8 @@ impl<T> Outbox<T> {
     }
 }
 
-/// The numbers of the messages that one side has received from the other. A message that comes twice, since it was sent
-/// again over a new connection, is dropped by its number; a missing message is an error.
+/// The numbers of the messages that one side has received from the other. A message, such as a report, that comes
+/// twice, since it was sent again over a new connection, is dropped by its number; a missing message is an error.
 #[derive(Debug, Default)]
 pub struct Inbox {
     taken: u64,

@@ -19,7 +19,7 @@ pub const TAKES_PACKED: (&str, &str) = ("dormouse-takes-packed", "zstd");
 const LEVEL: i32 = 1;
 /// Most bytes of a chunk once it is unpacked, which is the longest chunk that either side sends.
 const LARGEST: u32 = 256 << 10;
-/// Weight of the newest measurement in a running mean.
+/// Weight, from 0 to 1, of the newest measurement in a running mean.
 const NEWEST: f64 = 0.25;
 /// Number of chunks sent without packing before packing is tried again: later chunks may shrink more.
 const RETRY: u32 = 64;
@@ -53,7 +53,7 @@ pub enum BadChunk {
     Damaged {
         /// Length that the chunk states, in bytes.
         said: u32,
-        /// What is wrong with the chunk.
+        /// What is wrong with the packed chunk, in words.
         why: String,
     },
 }

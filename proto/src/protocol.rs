@@ -6,26 +6,30 @@ use crate::v1;
 
 /// Capability: tasks can be checkpointed and restored.
 pub const CRIU: &str = "criu";
-/// Capability of a worker: parallel jobs, too, continue after their checkpoints and can be restored from them.
+/// Capability of a worker: checkpoints also work for parallel jobs, which continue after them and can be restored
+/// from them.
 pub const JOB_CHECKPOINTS: &str = "job-checkpoints";
 /// Capability of a worker: parallel jobs can have memory, which their processes fill.
 pub const JOB_MEMORY: &str = "job-memory";
 /// Capability of a worker: parallel jobs slow down when their VM is out of CPU credits.
 pub const JOB_CREDITS: &str = "job-credits";
-/// Capability: vCPUs have a background slot beside their foreground, so that parallel jobs can run.
+/// Capability: each vCPU has a background slot beside its foreground slot, so that parallel jobs can run.
 pub const TIERS: &str = "tiers";
 /// Capability of a worker: vCPUs can have a share of their full speed, as those of background VMs have.
 pub const SUPPLY: &str = "supply";
 /// Capability: the worker carries out the faults that an experiment asks for.
 pub const FAULTS: &str = "faults";
-/// Capability: VMs have a metadata endpoint, and are told what is announced to them.
+/// Capability: VMs have a metadata endpoint, and their programs are told what the provider announces about the VM.
 pub const METADATA: &str = "metadata";
-/// Capability of a worker: the answers of all programs' tasks have trails, a segment of which another host can compute
-/// again.
+/// Capability of a worker: VMs can have cells, in which they run programs of their own, as instances do.
+pub const CELLS: &str = "cells";
+/// Capability of a worker: the results of all programs come with hashes of the values that were computed so far
+/// (trails), so that another host can recompute a segment of the work and check it.
 pub const TRAILS: &str = "trails";
-/// A word of a worker's hello: its tasks are in no jail, run as its user, and may do what that may.
+/// Word in a worker's hello: its tasks run without a jail, as the worker's user and with all rights of that user.
 pub const NO_JAIL: &str = "no-jail";
-/// A word of a worker's hello: the jail of its tasks lacks a part, and the worker was told to do without.
+/// Word in a worker's hello: the jail of its tasks is incomplete, and the worker runs them nevertheless (`--jail
+/// partial`).
 pub const PARTIAL_JAIL: &str = "partial-jail";
 /// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
@@ -35,14 +39,14 @@ pub const CGROUP_V2: &str = "cgroup-v2";
 /// A range of versions of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocols {
-    /// The oldest version that is spoken.
+    /// The oldest version of the protocol that is spoken.
     pub oldest: u32,
-    /// The newest version that is spoken.
+    /// The newest version of the protocol that is spoken.
     pub newest: u32,
 }
 
-/// Versions that this program speaks: `newest` is raised when the messages change, `oldest` when a side that speaks it
-/// could misunderstand or be misunderstood.
+/// Versions of the protocol that this program speaks. `newest` is raised when messages change. `oldest` is raised
+/// when a side of an older version could misunderstand a message or be misunderstood.
 pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 9 };
 
 impl Protocols {
@@ -76,9 +80,9 @@ impl fmt::Display for Protocols {
 /// A worker and its coordinator speak no protocol in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoProtocol {
-    /// Versions that the worker speaks.
+    /// Versions of the protocol that the worker speaks.
     pub worker: Protocols,
-    /// Versions that the coordinator speaks.
+    /// Versions of the protocol that the coordinator speaks.
     pub coordinator: Protocols,
 }
 

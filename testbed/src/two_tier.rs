@@ -18,7 +18,7 @@ use dormouse_view::{
 /// that the paper found.
 const DISTURBED: f64 = 0.04;
 
-/// The file that the virtual model reads.
+/// Name of the file with the measured distributions, which the model of virtual runs reads.
 const SHARING: &str = "two-tier.json";
 
 /// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into an existing folder.
@@ -63,7 +63,7 @@ fn figures<'a>(
     .into()
 }
 
-/// The figures as text.
+/// The figures of two-tier sharing as a table in text.
 pub(crate) fn table(measured: &TwoTierResults, terminal: Terminal) -> String {
     let table = figures(&measured.rows(), true).to_text(terminal);
     format!("{table}\n  {}", quiet(measured))

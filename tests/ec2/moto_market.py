@@ -2,7 +2,7 @@
 
 TYPES = """t1.micro 1 1  m1.small 1 2  m1.large 2 8  m3.large 2 8  m4.large 2 8  m5.large 2 8  m5.xlarge 4 16  m6g.large 2 8
 t2.nano 1 1  t2.micro 1 1  t2.small 1 2  t2.medium 2 4  t2.large 2 8  t3.nano 2 1  t3.micro 2 1  t3.small 2 2  t3.medium 2 4
-t3a.small 2 2  t4g.micro 2 1  a1.small 1 2  a1.large 2 4  a1.medium 1 2  b1.large 2 8  c3.large 2 4  c4.large 2 4  c4.2xlarge 8 16
+t3a.micro 2 1  t3a.small 2 2  t4g.micro 2 1  a1.small 1 2  a1.large 2 4  a1.medium 1 2  b1.large 2 8  c3.large 2 4  c4.large 2 4  c4.2xlarge 8 16
 c5.large 2 4  c5.xlarge 4 8  c5.medium 1 2  r4.large 2 16  r5.large 2 16  x1.16xlarge 64 976  g4dn.xlarge 4 16"""
 
 ZONES = {

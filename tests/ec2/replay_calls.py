@@ -35,6 +35,7 @@ zones = ["us-east-1a", "us-east-1b", "us-east-1c"]
 REFUSED = {
     ("AttachInternetGateway", "Resource.AlreadyAssociated"): "the default VPC has a way out, which moto's has not",
     ("CreateRoute", "RouteAlreadyExists"): "the same",
+    ("DescribeInstanceCreditSpecifications", "InstanceCreditSpecification.NotSupported"): "ours for the t3.micro may be a c5.large",
     ("StopInstances", "UnsupportedOperation"): "a one-time spot instance can't be stopped, nor hibernated by its user",
 }
 KINDS = ("c5.large", "m5.large", "m6i.large", "t3.micro", "t3.small", "t3.medium", "c5.xlarge", "m5.xlarge")

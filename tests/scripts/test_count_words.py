@@ -87,6 +87,13 @@ class CountWords(unittest.TestCase):
         self.write("worker/src/second.rs", SECOND + "fn stop_all() {}\n")
         self.refuses("--check", status=1, saying="lines: 7, 1 more than")
 
+    def test_one_line_in_five_hundred_passes(self):
+        self.write("scripts/words.record", RECORD + "2026-11-02 lines +994 worker: as many as a file has\n")
+        self.write("worker/src/second.rs", SECOND + "fn stop_all() {}\n" * 996)
+        self.passes("--check")
+        self.write("worker/src/second.rs", SECOND + "fn stop_all() {}\n" * 997)
+        self.refuses("--check", status=1, saying="lines: 1003, 3 more than")
+
     def test_a_type_that_shares_its_name_fails(self):
         self.write("worker/src/second.rs", "trait Vm {}\nstruct LaunchRequest;\n")
         self.refuses("--check", status=1, saying="types-sharing-a-name: 4, 2 more than")

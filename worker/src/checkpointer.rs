@@ -37,10 +37,10 @@ pub type Begin<'a> = dyn FnMut() -> Step + 'a;
 /// Called with a task's CPU time once it is stopped for its checkpoint.
 pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 
-/// Smallest rate at which CRIU copies, in bytes per second: a slow and shared disk does more.
+/// Smallest rate at which CRIU copies, in bytes per second: even a slow and shared disk is faster.
 const SLOWEST: u64 = 16 << 20;
 
-/// Returns the time that CRIU may take for this much memory, during which the task must not count as lost.
+/// Returns the time that CRIU may take to copy `bytes` of memory, during which the task must not count as lost.
 fn copying_time(bytes: u64) -> Duration {
     Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST)
 }
@@ -60,7 +60,7 @@ pub struct Checkpointer {
     slower_us: Arc<AtomicU64>,
 }
 
-/// Slows CRIU down until dropped.
+/// Guard for a fault of the experiment: CRIU is slowed down until the guard is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct SlowedDown {
@@ -75,7 +75,7 @@ impl Drop for SlowedDown {
 }
 
 impl Checkpointer {
-    /// Makes the checkpointer of this workspace's tasks with this CRIU, whose version is known from its probe.
+    /// Makes the checkpointer of the workspace's tasks, with the given CRIU, whose version is known from its probe.
     #[must_use]
     pub fn new(
         criu: CriuProgram,
@@ -88,8 +88,7 @@ impl Checkpointer {
         Self { criu, version, store, tasks, users, slower_us }
     }
 
-    /// Makes CRIU take this much longer for each dump and restore, while the task is stopped, until the returned
-    /// value is dropped.
+    /// Makes each dump and restore, in which the task is stopped, take longer by `by`, until the returned value is dropped.
     pub fn slow_down(&self, by: Duration) -> SlowedDown {
         // Ten minutes: all that waits for CRIU has given up long before.
         let by_us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX).min(600_000_000);
@@ -105,7 +104,7 @@ impl Checkpointer {
         }
     }
 
-    /// The store of the checkpoints.
+    /// Returns the store of the checkpoints.
     #[must_use]
     pub fn store(&self) -> &LocalCheckpoints {
         &self.store

@@ -14,22 +14,22 @@ use nix::{
 use crate::cgroup::{CgroupHierarchy, InstanceName, destroy_instance};
 use crate::process::{ProcessError, ProcessIdentity, Result, pidfd, threads};
 
-/// The time for which the guardian tries to clear the tree of control groups; the worker's next start removes the rest.
+/// The time for which the guardian (the process that cleans up after a worker) tries to remove the tree of control groups; the
+/// worker's next start removes the rest.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A small child process that waits for the end of this one, and then kills every process in this worker's control
 /// groups, frozen and restored ones included, and removes the groups.
 ///
-/// The guardian watches a pidfd, which no descriptor leaked into another process can keep open, and leads a session of
-/// its own, so that a signal to the process group of the worker's terminal does not reach it. Dropping the handle
-/// leaves the guardian running.
+/// The guardian watches a pidfd, which no descriptor leaked into another process can keep open. It leads a session of its own, so
+/// that a signal to the process group of the worker's terminal does not reach it. Dropping the handle leaves the guardian running.
 #[derive(Debug)]
 pub struct GroupGuardian {
     identity: ProcessIdentity,
 }
 
 impl GroupGuardian {
-    /// Starts the guardian of this process, whose tree will be called `name`.
+    /// Starts the process that cleans up after this one (its guardian), whose tree of control groups will be called `name`.
     ///
     /// Must be called before any thread is started: it forks and continues in the child.
     ///
@@ -59,14 +59,14 @@ impl GroupGuardian {
         }
     }
 
-    /// The identity of the guardian's process.
+    /// Returns the identity of the guardian, the process that cleans up after this one.
     #[must_use]
     pub fn identity(&self) -> ProcessIdentity {
         self.identity
     }
 
-    /// Returns whether the guardian still runs. If it was killed, an abrupt end of the worker leaves its tasks running
-    /// until the next worker starts.
+    /// Returns whether the guardian, the process that cleans up after this one, still runs. If it was killed, an abrupt end of the
+    /// worker leaves its tasks running until the next worker starts.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.identity.is_alive()
@@ -88,7 +88,8 @@ fn keep_watch(worker: Pid, hierarchy: &CgroupHierarchy, name: InstanceName) -> i
     Ok(())
 }
 
-/// Closes all descriptors except `kept`: a guardian that kept the worker's output open would keep its readers waiting.
+/// Closes all descriptors of the clean-up process (guardian) except `kept`: a guardian that kept the worker's output open would
+/// keep its readers waiting.
 fn close_everything_but(kept: Option<i32>) -> io::Result<()> {
     let null = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     for target in 0..3 {

@@ -5,20 +5,20 @@ use std::{env, fs, path::Path};
 
 use crate::cgroup::CgroupHierarchy;
 
-/// A place that processes run in.
+/// The environment that a process runs in: a host, or a kind of container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessPlace {
-    /// A host, or a virtual machine.
+    /// The process runs directly on a host or in a virtual machine.
     Host,
-    /// A service of systemd.
+    /// The process runs in a service of systemd.
     Unit,
-    /// A container of Docker.
+    /// The process runs in a container of Docker.
     Docker,
-    /// A container of Podman.
+    /// The process runs in a container of Podman.
     Podman,
-    /// A container of a pod of Kubernetes.
+    /// The process runs in a container of a pod of Kubernetes.
     Kubernetes,
-    /// A container of an unknown engine.
+    /// The process runs in a container of an unknown engine.
     Container,
 }
 
@@ -77,7 +77,7 @@ impl PlaceMarks {
 }
 
 impl ProcessPlace {
-    /// The place of this process. The mark of Podman lies in `/run`, which workers hide.
+    /// Returns the environment that this process runs in. Must be called before a worker hides `/run`, where the mark of Podman is.
     #[must_use]
     pub fn detect_place() -> Self {
         PlaceMarks::read_marks().judge_place()
@@ -89,7 +89,8 @@ impl ProcessPlace {
         !matches!(self, Self::Host | Self::Unit)
     }
 
-    /// Describes the place in words, with its kind of control groups.
+    /// Describes the environment in words, with its kind of control groups; `has_both`: the host has control groups of versions 1
+    /// and 2.
     #[must_use]
     pub fn place_words(self, hierarchy: Option<&CgroupHierarchy>, has_both: bool) -> String {
         let groups = match hierarchy.map(CgroupHierarchy::is_v2) {
@@ -109,7 +110,7 @@ impl ProcessPlace {
         format!("{what}, {groups}")
     }
 
-    /// Describes how to add missing capabilities, named without `CAP_`.
+    /// Describes, for this environment, how to add missing capabilities, named without `CAP_`.
     #[must_use]
     pub fn to_add_capabilities(self, names: &[&str]) -> String {
         let list = names.join(", ");
@@ -136,7 +137,7 @@ impl ProcessPlace {
         }
     }
 
-    /// Describes how to lift a filter of system calls.
+    /// Describes, for this environment, how to lift a filter of system calls.
     #[must_use]
     pub fn to_lift_seccomp(self) -> String {
         match self {
@@ -158,7 +159,7 @@ impl ProcessPlace {
         }
     }
 
-    /// Describes how to become root.
+    /// Describes, for this environment, how to become root.
     #[must_use]
     pub fn to_be_root(self) -> String {
         match self {
@@ -172,7 +173,7 @@ impl ProcessPlace {
         }
     }
 
-    /// Describes how to allow a refused mount.
+    /// Describes, for this environment, how to allow a refused mount.
     #[must_use]
     pub fn to_mount(self) -> String {
         match self {
@@ -195,7 +196,7 @@ impl ProcessPlace {
         }
     }
 
-    /// Describes how to raise the weight of a group that has less than its neighbours.
+    /// Describes, for this environment, how to raise the CPU weight of a control group that has less than its neighbours.
     #[must_use]
     pub fn to_weigh_more(self) -> String {
         match self {

@@ -64,8 +64,7 @@ impl SparseFile {
     }
 }
 
-/// Returns the number of bytes at the beginning of `bytes` that are in whole blocks of zeros (`are_zeros`), or in
-/// blocks that aren't.
+/// Returns the length of the leading blocks of `bytes` that are all zeros if `are_zeros` is true, or aren't if it is false.
 fn leading_bytes(bytes: &[u8], are_zeros: bool) -> usize {
     let is_zero = |block: &[u8]| ZEROS.get(..block.len()) == Some(block);
     bytes.chunks(BLOCK).take_while(|block| is_zero(block) == are_zeros).map(<[u8]>::len).sum()
@@ -74,12 +73,12 @@ fn leading_bytes(bytes: &[u8], are_zeros: bool) -> usize {
 /// Part of a file.
 enum FilePiece<'a> {
     Data(&'a [u8]),
-    /// Hole of this many zeros, which are stored nowhere.
+    /// Hole: the given number of zero bytes, which the file system doesn't store.
     Hole(u64),
 }
 
-/// Passes the pieces of a file from its current offset to its end, but at most this many bytes. Finds holes by
-/// `SEEK_DATA` and `SEEK_HOLE` (lseek(2)). A file system without these reports the whole file as data.
+/// Calls a function with each piece of a file, from the current offset to the end, but for at most a given number of bytes. Finds
+/// holes by `SEEK_DATA` and `SEEK_HOLE` (lseek(2)). A file system that doesn't support these reports the whole file as data.
 fn read_pieces(
     from: &mut File,
     most: u64,
@@ -166,7 +165,7 @@ fn update_with_zeros(hasher: &mut Hasher, mut length: u64) {
     }
 }
 
-/// Copies a file of this length into an empty file, and keeps its holes.
+/// Copies a file of `length` bytes into the empty file `empty`, and keeps its holes.
 ///
 /// # Errors
 ///

@@ -17,8 +17,8 @@ pub struct ServiceTally {
     starts: u32,
     /// Number of tasks that started on a VM which an earlier job had used.
     reused: u32,
-    /// Time that VMs with an earlier job stood idle, summed over the VMs. VMs that never had a job
-    /// are left out: they may belong to another tenant.
+    /// Time for which VMs stood idle after their first job, summed over the VMs. VMs that never had a job are left out: they may
+    /// belong to another tenant.
     spare: Span,
     /// Submission times of the tasks that are not submitted at time zero.
     submitted: BTreeMap<TaskId, Time>,
@@ -40,7 +40,7 @@ struct ServiceVm {
     idle: Time,
     /// Whether any job has had the VM.
     used: bool,
-    /// Job and task that run on the VM.
+    /// Job and task that run on the VM; `None` while the VM is idle.
     on: Option<(u32, TaskId)>,
 }
 

@@ -58,11 +58,11 @@ pub struct LiveFacts {
     pub jobs: JobFacts,
     /// Number of VMs that were lost with their host, or that their host could not create or keep.
     pub vms_lost: u32,
-    /// The last refused launch with its reason.
+    /// The last refused launch of a VM with its reason; `None` if no launch was refused.
     pub last_refusal: Option<String>,
     /// Number of refused launches, without those of types of which the provider has no more VMs.
     pub refusals: u32,
-    /// The last failed attempt with its reason.
+    /// The last failed attempt at a task with its reason; `None` if no attempt failed.
     pub last_failure: Option<String>,
 }
 
@@ -119,7 +119,7 @@ pub struct CoordinatorOutage {
 }
 
 impl LiveFacts {
-    /// Adds the next step.
+    /// Adds the measurements in the next step of the run.
     pub fn see(&mut self, step: &Step) {
         match &step.event {
             Event::HostJoined { host, name, offer } => {

@@ -89,7 +89,7 @@ impl BoundedLine {
     }
 }
 
-/// The reason for a start, in words.
+/// The scheduler's reason to start a task or job, in words.
 #[must_use]
 pub const fn why_started(reason: StartReason) -> &'static str {
     words::why(reason)
@@ -376,8 +376,9 @@ const fn kind_of(decision: &Decision) -> &'static str {
         Decision::Launch { .. }
         | Decision::Terminate { .. }
         | Decision::SetInterruption { .. }
+        | Decision::SetVcpuUse { .. }
         | Decision::Resume { .. } => "vm",
-        Decision::Checkpoint { .. } => "checkpoint",
+        Decision::Checkpoint { .. } | Decision::FallBack { .. } => "checkpoint",
         Decision::Start { .. }
         | Decision::Stop { .. }
         | Decision::Promote { .. }

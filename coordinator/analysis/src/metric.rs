@@ -118,7 +118,7 @@ pub const METRICS: [RunFigure; 50] = [
 ];
 
 impl RunFigure {
-    /// The figure with this name, as in `table.csv`.
+    /// The figure that has this name in `table.csv`; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)

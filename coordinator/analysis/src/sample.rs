@@ -31,15 +31,15 @@ pub struct RunSample {
 }
 
 impl RunSample {
-    /// The figure of the whole run with this name.
+    /// The figure with this name for the whole run; `None` if the run does not have it.
     #[must_use]
     pub fn figure(&self, metric: &str) -> Option<f64> {
         self.figures.get(metric).copied()
     }
 }
 
-/// Suffix of the names of figures that are computed from a resample of the recorded data. A name
-/// without this suffix is that of the figure of all recorded data, which is equal in all samples.
+/// Suffix of the name of a figure that was computed from a resample of the recorded data. The figure of the same name without the
+/// suffix is computed from all recorded data and is equal in all samples.
 pub const RESAMPLED: &str = "~";
 
 /// The values of a figure over the samples of a cell (one setting of an experiment): the values of
@@ -96,7 +96,7 @@ impl RunTally {
         }
     }
 
-    /// Adds the next step of the log.
+    /// Adds the figures of the next step of the log.
     pub fn see(&mut self, step: &Step) {
         self.record.see(step);
         for effect in &step.effects {

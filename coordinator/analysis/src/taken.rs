@@ -30,7 +30,7 @@ pub struct TakenVm<'a> {
 /// The tenant of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmTenant {
-    /// Work of the tenant.
+    /// The tenant's part of the run's work.
     pub work: TenantWork,
     /// The customer's request that the VM was launched for; `None` if the VM is not a customer's.
     pub request: Option<RequestId>,
@@ -222,7 +222,7 @@ fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
 /// Costs and benefits that preemptions bring to one tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TenantToll {
-    /// Work of the tenant.
+    /// The tenant's part of the run's work.
     pub work: TenantWork,
     /// Number of the tenant's VMs that were preempted to make room.
     pub vms_lost: usize,
@@ -238,10 +238,10 @@ pub struct TenantToll {
     pub stood: Span,
     /// Number of VMs that were preempted to make room for VMs of the tenant.
     pub vms_taken: usize,
-    /// Longest time from the launch of a VM of the tenant until that VM was ready, among the VMs
-    /// for which others made room.
+    /// Longest time from the launch of a VM of the tenant until that VM was ready, among the VMs for which other VMs made room;
+    /// `None` if no such VM was ready.
     pub waited: Option<Span>,
-    /// Cost of the tenant's VMs for which others made room.
+    /// Cost of the tenant's VMs for which other VMs made room.
     pub paid: Money,
 }
 

@@ -32,7 +32,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
     }
 }
 
-/// Words for a notice.
+/// The scheduler's notice in words.
 pub(crate) fn heard(notice: &Notice) -> String {
     match notice {
         Notice::Begin => "the experiment began".to_owned(),
@@ -89,6 +89,9 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
         Decision::Stop { task, vm, keep: true } => format!("checkpoint and stop {task} on {vm}"),
         Decision::Stop { task, vm, keep: false } => format!("stop {task} on {vm}"),
         Decision::Checkpoint { task, vm } => format!("checkpoint {task} on {vm}"),
+        Decision::FallBack { task, done } => {
+            format!("have {task} begin from a checkpoint with at most {done} done")
+        }
         Decision::SetMode { task, vm, mode: Mode::Burst } => format!("let {task} burst on {vm}"),
         Decision::SetMode { task, vm, mode: Mode::Baseline } => {
             format!("put {task} on {vm} in baseline mode")
@@ -98,6 +101,10 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
         }
         Decision::SetInterruption { vm, hibernates: false } => {
             format!("end {vm} whenever it is interrupted")
+        }
+        Decision::SetVcpuUse { vm, used, surplus } => {
+            let mode = if surplus.is_some() { "unlimited" } else { "standard" };
+            format!("have the programs on {vm} use {used} of each vCPU, in {mode} mode")
         }
         Decision::Resume { vm } => format!("resume {vm}"),
         Decision::Wake { .. } => return None,

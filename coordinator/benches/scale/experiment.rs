@@ -82,10 +82,11 @@ impl Size {
             demand: RunDemand {
                 vms: vec![VCPUS; self.vms() as usize],
                 kinds: [KIND.into()].into(),
-                hosts: Vec::new(),
+                ..RunDemand::default()
             },
             programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks as usize],
             noop: false,
+            api: None,
             observer: RunObserver::default(),
             ..live(0, VCPUS, out)
         })

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::acts::{MOST_ROWS, WrittenAct};
 use crate::{Interruption, InterruptionAction, InterruptionTarget};
 
-/// Key of the list in responses of Google's API.
+/// Key of the list of operations in responses of Google's API.
 const LIST: &str = "items";
 /// Time from Amazon's warning to the interruption.
 const NOTICE: Span = Span::from_secs(120);

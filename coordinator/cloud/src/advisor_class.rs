@@ -9,23 +9,23 @@ use crate::Exponential;
 /// Period over which the spot advisor counts interruptions, in seconds: a month of 30 days.
 const MONTH_S: f64 = 30.0 * 86_400.0;
 
-/// How often spot VMs of a type were interrupted in the last month, as the provider's spot advisor has it. The advisor says
-/// neither when nor what within its band: here it is the middle of the band, at any time of the month alike.
+/// Class of the provider's spot advisor: how often spot VMs of a type were interrupted in the last month. The advisor gives only a
+/// range; the emulation uses the middle of the range, and interrupts a VM at any time with the same probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AdvisorClass {
-    /// 2.5 % a month: a VM lives three years and three months on average.
+    /// 2.5 % of the spot VMs are interrupted in a month: a VM lives three years and three months on average.
     #[serde(rename = "<5%")]
     Below5,
-    /// 7.5 % a month.
+    /// 7.5 % of the spot VMs are interrupted in a month.
     #[serde(rename = "5-10%")]
     From5,
-    /// 12.5 % a month.
+    /// 12.5 % of the spot VMs are interrupted in a month.
     #[serde(rename = "10-15%")]
     From10,
-    /// 17.5 % a month.
+    /// 17.5 % of the spot VMs are interrupted in a month.
     #[serde(rename = "15-20%")]
     From15,
-    /// 20 % a month, the least of a band without an end.
+    /// 20 % of the spot VMs are interrupted in a month: the least value of a range without an upper end.
     #[serde(rename = ">20%")]
     Above20,
 }

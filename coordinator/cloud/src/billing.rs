@@ -1,10 +1,10 @@
 //! Charged times of a VM, and their prices.
 
-use dormouse_units::{Money, Price, Span, Time};
+use dormouse_units::{Bytes, Money, Price, Span, Time};
 use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
 
-use crate::{EndedBy, TariffName};
+use crate::{EndedBy, StoppedDisk, TariffName};
 
 /// A charged interval of one VM at one price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,9 +39,18 @@ pub struct BillingTerms {
     pub boot: bool,
     /// True if the time in hibernation is charged when the VM ends without resuming.
     pub frozen: bool,
+    /// Terms for the disk of a VM while it is hibernated; `None`: the disk costs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_disk: Option<StoppedDisk>,
 }
 
 impl BillingTerms {
+    /// Hourly price of a hibernated VM's disk, given the VM's memory; zero if the disk costs nothing.
+    #[must_use]
+    pub fn disk_price(&self, memory: Bytes) -> Price {
+        self.stopped_disk.map_or_else(Price::default, |disk| disk.hourly_price(memory))
+    }
+
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -53,7 +62,12 @@ pub struct BillingMeter {
     price: Price,
     /// Bid of the VM's user, which limits the charged price; `None`: no limit.
     most: Option<Price>,
-    billing: BillingTerms,
+    /// True if the time in hibernation is charged when the VM ends without resuming.
+    charges_frozen: bool,
+    /// Hourly price of the VM's disk while the VM is hibernated.
+    disk: Price,
+    /// Duration of the completed hibernations.
+    stopped: Span,
     running_since: Option<Time>,
     frozen_since: Option<Time>,
     charges: ThinVec<ChargedInterval>,
@@ -65,14 +79,29 @@ impl BillingMeter {
     #[must_use]
     pub fn start_at_launch(now: Time, price: Price, billing: BillingTerms) -> Self {
         let (running_since, charges) = (billing.boot.then_some(now), ThinVec::new());
-        let (most, frozen_since, ended) = (None, None, EndedBy::User);
-        Self { price, most, billing, running_since, frozen_since, charges, ended }
+        Self {
+            price,
+            most: None,
+            charges_frozen: billing.frozen,
+            disk: Price::default(),
+            stopped: Span::ZERO,
+            running_since,
+            frozen_since: None,
+            charges,
+            ended: EndedBy::User,
+        }
     }
 
     /// The meter of a VM with a bid: at most the bid is charged, also during a notice.
     #[must_use]
     pub fn at_most(self, bid: Option<Price>) -> Self {
         Self { most: bid, ..self }
+    }
+
+    /// The meter of a VM whose disk costs this much per hour while the VM is hibernated.
+    #[must_use]
+    pub fn with_stopped_disk(self, disk: Price) -> Self {
+        Self { disk, ..self }
     }
 
     /// The VM's current price per hour, even if that exceeds the bid.
@@ -83,13 +112,14 @@ impl BillingMeter {
 
     /// Starts charging, as the VM can be used, unless it has started before.
     pub fn start_charging(&mut self, now: Time) {
-        self.frozen_since = None;
+        self.end_stop(now);
         if self.running_since.is_none() {
             (self.running_since, self.ended) = (Some(now), EndedBy::User);
         }
     }
 
-    /// Stops charging, as the VM is hibernated; charging may start again.
+    /// Decides the billing of a hibernated VM: charging stops from now on and may start again. [`BillingMeter::end_charging`]
+    /// charges the hibernation after all if [`BillingTerms::frozen`] is set and the VM never resumes.
     pub fn pause_charging(&mut self, now: Time) {
         self.close_interval(now, EndedBy::Provider);
         self.frozen_since = Some(now);
@@ -97,9 +127,16 @@ impl BillingMeter {
 
     /// Stops charging for good, as the VM was ended by `by`.
     pub fn end_charging(&mut self, now: Time, by: EndedBy) {
-        let unpaid = self.frozen_since.take().filter(|_| self.billing.frozen);
+        let unpaid = self.end_stop(now).filter(|_| self.charges_frozen);
         self.running_since = self.running_since.or(unpaid);
         self.close_interval(now, by);
+    }
+
+    /// Ends the present hibernation, if any; returns its beginning.
+    fn end_stop(&mut self, now: Time) -> Option<Time> {
+        let since = self.frozen_since.take()?;
+        self.stopped += now.since(since);
+        Some(since)
     }
 
     /// Charged price per hour: the VM's price, limited by its bid.
@@ -154,10 +191,16 @@ impl BillingMeter {
         &self.charges
     }
 
-    /// Money owed for the completed intervals.
+    /// Money owed for the completed intervals and hibernations.
     #[must_use]
     pub fn settled_cost(&self, tariff: TariffName) -> Money {
-        tariff.tariff_rule().money_owed(&self.charges, self.ended)
+        tariff.tariff_rule().money_owed(&self.charges, self.ended) + self.disk_cost()
+    }
+
+    /// Money owed for the VM's disk in completed hibernations.
+    #[must_use]
+    pub fn disk_cost(&self) -> Money {
+        self.disk.for_span(self.stopped)
     }
 
     /// Cost, by the second, of completed time that is not owed because the provider ended it within
@@ -167,13 +210,27 @@ impl BillingMeter {
         tariff.tariff_rule().cost_forgone(&self.charges, self.ended)
     }
 
+    /// Hourly price of the VM's disk now; zero unless the VM is hibernated.
+    #[must_use]
+    pub fn disk_price_now(&self) -> Price {
+        self.frozen_since.map_or_else(Price::default, |_| self.disk)
+    }
+
     /// Money owed up to `now`, as if the user ended a VM that is still charged at `now`.
     #[must_use]
     pub fn owed_at(&self, now: Time, tariff: TariffName) -> Money {
-        let Some(from) = self.running_since else { return self.settled_cost(tariff) };
-        let mut used = self.charges.clone();
-        used.push(ChargedInterval { from, until: now.max(from), price: self.charged_price() });
-        tariff.tariff_rule().money_owed(&used, EndedBy::User)
+        let present = self.frozen_since.map_or(Span::ZERO, |since| now.since(since));
+        let disk = self.disk.for_span(self.stopped + present);
+        let used = match self.running_since {
+            None => return tariff.tariff_rule().money_owed(&self.charges, self.ended) + disk,
+            Some(from) => {
+                let price = self.charged_price();
+                let mut used = self.charges.clone();
+                used.push(ChargedInterval { from, until: now.max(from), price });
+                used
+            }
+        };
+        tariff.tariff_rule().money_owed(&used, EndedBy::User) + disk
     }
 }
 
@@ -202,10 +259,40 @@ mod tests {
     #[test]
     fn boot_and_frozen_time_are_charged_where_the_provider_says_so() {
         let (boot, frozen) = (true, true);
-        let of = |boot, frozen| charged(BillingTerms { boot, frozen }, false);
+        let of =
+            |boot, frozen| charged(BillingTerms { boot, frozen, ..BillingTerms::default() }, false);
         assert_eq!(of(false, false), [(10, 30), (40, 50)]);
         assert_eq!(of(boot, false), [(0, 30), (40, 50)]);
         assert_eq!(of(false, frozen), [(10, 30), (40, 50), (50, 90)]);
-        assert_eq!(charged(BillingTerms { boot, frozen }, true), [(0, 30), (40, 50), (80, 90)]);
+        let all = BillingTerms { boot, frozen, ..BillingTerms::default() };
+        assert_eq!(charged(all, true), [(0, 30), (40, 50), (80, 90)]);
+    }
+
+    #[test]
+    fn a_hibernated_vm_pays_for_its_disk_alone() {
+        let at = |h: u64| Time::from_secs(3_600 * h);
+        let (hour, disk) = (Price::from_nanos_per_hour(1_000), Price::from_nanos_per_hour(7));
+        let owed = |meter: &BillingMeter, h| meter.owed_at(at(h), TariffName::Second).as_nanos();
+        let mut meter = BillingMeter::start_at_launch(at(0), hour, BillingTerms::default())
+            .with_stopped_disk(disk);
+        meter.start_charging(at(1));
+        meter.pause_charging(at(3));
+        assert_eq!((owed(&meter, 3), owed(&meter, 5)), (2_000, 2_014));
+        assert_eq!((meter.disk_cost(), meter.disk_price_now()), (Money::ZERO, disk));
+        // The disk is charged until the VM runs again, and no longer.
+        meter.start_charging(at(6));
+        assert_eq!((owed(&meter, 7), meter.disk_cost().as_nanos()), (3_021, 21));
+        assert_eq!(meter.disk_price_now(), Price::default());
+        meter.pause_charging(at(8));
+        meter.end_charging(at(18), EndedBy::User);
+        assert_eq!(meter.settled_cost(TariffName::Second).as_nanos(), 4_000 + 7 * 13);
+        assert_eq!(owed(&meter, 100), 4_091);
+        // A use that is free, because the provider ended it within an hour, keeps its disk.
+        let mut taken = BillingMeter::start_at_launch(at(0), hour, BillingTerms::default())
+            .with_stopped_disk(disk);
+        taken.start_charging(at(0));
+        taken.pause_charging(Time::from_secs(60));
+        taken.end_charging(Time::from_secs(60 + 7_200), EndedBy::Provider);
+        assert_eq!(taken.settled_cost(TariffName::Ec2).as_nanos(), 14);
     }
 }

@@ -14,9 +14,9 @@ use crate::ResourceVector;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Market {
-    /// Cheap, and the provider may take it away.
+    /// A spot VM: cheap, but the provider may interrupt or end it.
     Spot,
-    /// Kept until its user ends it.
+    /// An on-demand VM: it exists until its user ends it.
     OnDemand,
 }
 
@@ -35,14 +35,14 @@ impl std::fmt::Display for Market {
 pub struct BurstableTerms {
     /// Share of a vCPU that each vCPU may use in baseline mode.
     pub baseline: Ppm,
-    /// Credits earned per hour by the whole VM.
+    /// CPU credits that the whole VM earns per hour.
     pub earned_per_hour: Credits,
-    /// Credits at launch.
+    /// CPU credits that a VM has at its launch.
     pub initial: Credits,
-    /// Most credits a VM can hold.
+    /// Greatest number of CPU credits that a VM can hold.
     pub cap: Credits,
-    /// Price of a vCPU-hour beyond what the VM has earned, in unlimited mode. A type without it is in standard mode,
-    /// in which a VM without credits has its baseline.
+    /// Price of a vCPU-hour beyond what the VM has earned, in unlimited mode. A type without this price is in standard mode: a VM
+    /// without credits then runs at its baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surplus: Option<Price>,
 }
@@ -87,7 +87,7 @@ pub struct InstanceType {
     pub spot: Option<Price>,
     /// Most VMs of the type at a time, per market.
     pub limits: VmLimits,
-    /// Set for burstable types.
+    /// Rules for CPU credits of a burstable type; other types have none.
     pub burstable: Option<BurstableTerms>,
 }
 
@@ -143,8 +143,8 @@ pub type Types = BTreeMap<TypeName, InstanceType>;
 pub struct Catalogue {
     /// The instance types by name.
     pub types: Types,
-    /// Time from the request for a VM until it is usable; charging starts then (Burst-HADS, III-A),
-    /// if not before, as the provider's billing says.
+    /// Time from the request for a VM until the VM is usable. Charging starts when the VM is usable (Burst-HADS, III-A), or at its
+    /// launch if the provider's billing terms charge the boot.
     pub boot: Span,
     /// Least time from a hibernation until the VM can be resumed.
     pub hibernation: Span,

@@ -6,6 +6,7 @@ use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, LeftOut, Row, Rows, Source,
 use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName, ZoneName};
 use serde::Deserialize;
 
+use crate::catalogue_json::UnpricedList;
 use crate::{BurstableTerms, InstanceType, Types, VmLimits, built_in};
 
 /// Longest JSON file that is read, in bytes.
@@ -13,7 +14,7 @@ const LONGEST: u64 = 256 << 20;
 /// The built-in catalogue that supplies what an API response lacks: prices and burst rules.
 const KNOWN: &str = "ec2-2026";
 /// Default limit of VMs of a type at a time in each market.
-const LIMIT: u32 = 1_000;
+pub(crate) const LIMIT: u32 = 1_000;
 /// Greatest memory in GiB that a number without a unit may mean; above, another unit was meant.
 const MOST_GIB: f64 = 32_768.0;
 
@@ -126,13 +127,14 @@ enum TypesResponse {
     One(DescribedType),
 }
 
-/// True if a file that begins with these bytes is a response of `describe-instance-types`.
+/// True if a file that begins with these bytes is a list of instance types in the JSON of Amazon, Google or Microsoft.
 #[must_use]
 pub fn is_described(begins: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begins);
-    text.contains("\"InstanceType\"")
+    let is_amazon = text.contains("\"InstanceType\"")
         && !text.contains("\"SpotPrice\"")
-        && !text.contains("\"spot_advisor\"")
+        && !text.contains("\"spot_advisor\"");
+    is_amazon || UnpricedList::detect(&text).is_some()
 }
 
 /// True if this row is the heading of a table of instance types.
@@ -146,14 +148,20 @@ pub fn are_types(first: &Row<'_>) -> bool {
 /// and prices in dollars an hour; with a column of zones each row is a type of its own,
 /// `TYPE@ZONE`. The JSON of EC2's `describe-instance-types` is read too. It has no prices: prices
 /// and burst rules come from the built-in catalogue `ec2-2026`, and types that this catalogue lacks
-/// are left out.
+/// are left out. Lists of Google's and Microsoft's types in JSON give types without a price.
 ///
 /// # Errors
 ///
 /// The file can't be read, or the first entry that can't be used.
 pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     let read = match source.is_json()? {
-        true => read_described(&source.into_text(LONGEST)?)?,
+        true => {
+            let text = source.into_text(LONGEST)?;
+            match UnpricedList::detect(&text) {
+                Some(list) => list.read(&text)?,
+                None => read_described(&text)?,
+            }
+        }
         false => read_rows(source, chosen)?,
     };
     if read.types.is_empty() {
@@ -182,7 +190,8 @@ fn read_described(text: &str) -> Result<CatalogueFile, FileFlaw> {
         CatalogueFile { form: "the EC2 call describe-instance-types", ..CatalogueFile::default() };
     for DescribedType { instance_type, v_cpu_info, memory_info, supported_usage_classes } in all {
         let Some(priced) = known.get(instance_type.as_str()) else {
-            file.left_out.add("without a price, as the catalogue ec2-2026 does not have them", 1);
+            let why = "without a price, as the catalogue ec2-2026 does not have them";
+            file.left_out.add_unplaced(why);
             continue;
         };
         let is_sold = |class: &str| {
@@ -237,16 +246,22 @@ fn read_rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw>
             return Err(row.flaw(what, "name each type once, or once in each zone").into());
         }
     }
+    file.types = name_by_zone(named);
+    Ok(file)
+}
+
+/// Types by name; with several zones a type's name has its zone, `TYPE@ZONE`.
+pub(crate) fn name_by_zone(named: BTreeMap<(ZoneName, TypeName), InstanceType>) -> Types {
     let zones: BTreeSet<&ZoneName> = named.keys().map(|(zone, _)| zone).collect();
     let has_zones = zones.len() > 1;
-    for ((zone, name), kind) in named {
+    let each = named.into_iter().map(|((zone, name), kind)| {
         let name = match has_zones && !zone.as_str().is_empty() {
             true => name.in_zone(&zone),
             false => name,
         };
-        file.types.insert(name.clone(), InstanceType { name, ..kind });
-    }
-    Ok(file)
+        (name.clone(), InstanceType { name, ..kind })
+    });
+    each.collect()
 }
 
 /// The type of a row. `is_mib` is true if bare numbers in the memory column are MiB, else they are
@@ -281,9 +296,12 @@ fn instance_type(
         (number.fract() == 0.0 && (1.0..=1e6).contains(&number)).then_some(number as u32)
     };
     let wrong = |what: &str, remedy: &str| row.flaw(what, remedy);
-    let vcpus = number(1, "number of vCPUs")?.and_then(whole);
-    let vcpus =
-        vcpus.ok_or_else(|| wrong("its number of vCPUs is missing", "write one, such as 2"))?;
+    let vcpus = number(1, "number of vCPUs")?
+        .ok_or_else(|| wrong("its number of vCPUs is missing", "write one, such as 2"))?;
+    let vcpus = whole(vcpus).ok_or_else(|| {
+        let what = format!("'{vcpus}' is not a number of vCPUs");
+        wrong(&what, "write a whole number from 1 to 1000000")
+    })?;
     let memory = parse_memory(row, cell(2).as_deref().unwrap_or_default(), is_mib)?;
     let limit = match number(11, "limit")? {
         None => LIMIT,
@@ -362,8 +380,8 @@ pub struct SpotAdvice {
     /// Mean discount of a spot VM from the on-demand price, in percent; negative if the spot VM cost more.
     #[serde(rename = "s")]
     pub saving_percent: i32,
-    /// Interruption frequency in the last month as the advisor's range: 0 is below 5 %, each
-    /// further one 5 % more, 4 above 20 %.
+    /// Number of the advisor's range of interruption frequency in the last month: 0 is below 5 %, 1 is 5–10 %, 2 is 10–15 %, 3 is
+    /// 15–20 %, and 4 is above 20 %.
     #[serde(rename = "r")]
     pub interruptions: u32,
 }
@@ -516,7 +534,8 @@ mod tests {
             ("a.small,2,8\n", "its first row names no columns"),
             ("name,vcpus,memory,spot\n,2,8,1\n", "line 2: it has no name"),
             ("name,vcpus,memory,spot\na,two,8,1\n", "line 2: 'two' is not a number of vCPUs"),
-            ("name,vcpus,memory,spot\na,2.5,8,1\n", "its number of vCPUs is missing"),
+            ("name,vcpus,memory,spot\na,2.5,8,1\n", "line 2: '2.5' is not a number of vCPUs"),
+            ("name,vcpus,memory,spot\na,,8,1\n", "line 2: its number of vCPUs is missing"),
             ("name,vcpus,memory,spot\na,2,lots,1\n", "its memory is missing"),
             (
                 "name,vcpus,memory,spot\na,2,65536,1\n",

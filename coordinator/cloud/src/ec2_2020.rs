@@ -6,7 +6,7 @@ use crate::ec2_2026;
 use crate::gce_2019;
 use crate::{BurstableTerms, InstanceType, Types, VmLimits};
 
-/// Name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
+/// Row of a built-in catalogue: name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
 type Row = (&'static str, u64, u32, u64, u64, Option<u64>);
 
 /// Types as in the code and data of the authors of Burst-HADS, but with t3.large as in their paper and at the provider.
@@ -42,7 +42,7 @@ const T3: (Ppm, u64) = (Ppm::new(200_000), 36);
 /// whose planner takes baseline mode to be three times as slow.
 const T3_ARTIFACT: (Ppm, u64) = (Ppm::new(333_333), 96);
 
-/// The instance types of the built-in catalogue of this name.
+/// The instance types of the built-in catalogue of this name; `None` if there is no such catalogue.
 #[must_use]
 pub fn built_in(name: &str) -> Option<Types> {
     // "Five of each" is what the text says; ED200's printed makespans need three (the artifact).

@@ -9,8 +9,8 @@ use dormouse_units::{Bytes, Credits, Ppm, Price};
 
 use crate::{BurstableTerms, InstanceType, Types, VmLimits};
 
-/// Name, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h; for a burstable type also its
-/// baseline in thousandths, credits per hour in tenths, and credits at launch.
+/// Row of the catalogue: name, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h; for a burstable type also its baseline
+/// in thousandths of a vCPU, credits per hour in tenths, and credits at launch.
 type Row = (&'static str, u32, u64, u64, Option<u64>, Option<(u32, u64, u64)>);
 
 /// Limit of VMs of a type at a time. Real quotas limit the vCPUs of a family of types, and few users reach them.

@@ -7,11 +7,11 @@ use crate::{Market, ResourceVector};
 /// A user's request for a VM.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchRequest<'a> {
-    /// The instance type.
+    /// Instance type that the user requests.
     pub kind: &'a TypeName,
     /// Market in which the VM is bought.
     pub market: Market,
-    /// Greatest price per hour; `None`: unlimited, or the default of the provider's terms.
+    /// Greatest price per hour that the user pays; `None`: unlimited, or the default bid of the provider's terms.
     pub bid: Option<Price>,
     /// True if the VM counts against the limits of one user; requests of many customers, each for a
     /// few VMs, don't.
@@ -25,7 +25,7 @@ pub struct GrantedLaunch {
     pub host: HostId,
     /// Price per hour of the VM at its launch.
     pub price: Price,
-    /// Greatest price per hour; `None`: unlimited.
+    /// Greatest price per hour that the user pays; `None`: unlimited.
     pub bid: Option<Price>,
     /// Time at which the VM has booted; `None`: other VMs have to leave first.
     pub ready_at: Option<Time>,
@@ -39,12 +39,12 @@ pub enum LaunchError {
     /// The instance type doesn't exist.
     #[error("there is no instance type '{kind}'; the catalogue has {known}")]
     UnknownType {
-        /// The requested name.
+        /// The requested instance type, which does not exist.
         kind: TypeName,
         /// Names of the existing types.
         known: String,
     },
-    /// The type is not sold in that market.
+    /// The instance type is not sold in the requested market.
     #[error("{kind} is not offered in the {market} market")]
     NotOffered {
         /// The requested instance type.

@@ -11,6 +11,8 @@ mod availability;
 mod billing;
 mod catalogue;
 mod catalogue_file;
+mod catalogue_json;
+mod coming_interruptions;
 mod ec2_2020;
 mod ec2_2026;
 mod gce_2019;
@@ -23,10 +25,12 @@ mod price_record;
 mod prices;
 mod provider;
 mod rebalancing;
+mod stopped_disk;
 mod surplus;
 mod tariff;
 mod terms;
 mod vm;
+mod weekly;
 
 pub use act_events::are_cloud_events;
 pub use acts::{WrittenAct, are_acts, read_acts};
@@ -37,6 +41,7 @@ pub use catalogue::{BurstableTerms, Catalogue, InstanceType, Market, Types, VmLi
 pub use catalogue_file::{
     CatalogueFile, SpotAdvice, are_types, is_described, read_advisor, read_types,
 };
+pub use coming_interruptions::ComingInterruptions;
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, HostFilter, HostFleet, HostScheduler, HostTiers, PlacedVm, Placement,
@@ -44,8 +49,7 @@ pub use hosts::{
     ScaledWeigher, SchedulerName, TieBreak, VictimTies, ViewSource, Weigher, YieldedRoom, tables,
 };
 pub use interruption::{
-    ComingInterruptions, Interruption, InterruptionAction, InterruptionModel, InterruptionScope,
-    InterruptionTarget,
+    Interruption, InterruptionAction, InterruptionModel, InterruptionScope, InterruptionTarget,
 };
 pub use launch::{GrantedLaunch, LaunchError, LaunchRequest};
 pub use lifetimes::{
@@ -59,9 +63,11 @@ pub use price_record::{
 pub use prices::{DrawnStart, ListedPrices, PriceTrace, Prices, RecordedSpotPrices};
 pub use provider::{AvailabilityChange, PriceChange, Provider};
 pub use rebalancing::RebalanceRule;
+pub use stopped_disk::StoppedDisk;
 pub use surplus::SurplusAccount;
 pub use tariff::{
     BySecondsOfUse, ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName,
 };
 pub use terms::{PreemptionAction, ProviderTerms, SpotPlaces};
 pub use vm::{ProviderVm, ProviderVmState};
+pub use weekly::WeeklyRates;

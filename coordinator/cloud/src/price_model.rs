@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::PriceTrace;
 
-/// How the spot prices of a type are drawn.
+/// Model from which the spot prices of an instance type are drawn.
 ///
-/// Outside spikes the price is one of those between `low` and `high` that lie `step` apart, each as
-/// likely, and a new one is drawn at exponential times. Spikes begin at exponential times after the last
-/// one ended, last for a lognormal time, and hold one price, `high` and a lognormal lift.
+/// Outside spikes, each price from `low` to `high` in steps of `step` is equally likely, and a new price is drawn after
+/// exponentially distributed times. The time from the end of a spike to the next one is exponential, too. A spike lasts for a
+/// lognormal time and has one price: `high` plus a lognormal lift.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PriceModel {
-    /// The lowest price.
+    /// The lowest price, in dollars an hour.
     #[schemars(example = 0.304)]
     pub low: Price,
-    /// The highest price outside spikes.
+    /// The highest price outside spikes, in dollars an hour.
     #[schemars(example = 0.336)]
     pub high: Price,
-    /// Prices outside spikes are so far apart, from the lowest on.
+    /// Distance between neighbouring prices outside spikes, counted from the lowest price.
     #[schemars(example = 0.002)]
     pub step: Price,
     /// Mean time between draws outside spikes; a draw may repeat the price.
@@ -30,31 +30,31 @@ pub struct PriceModel {
     #[serde(default)]
     #[schemars(example = "5d")]
     pub spike_every: Span,
-    /// How long a spike lasts, in the mean; nothing: there are none.
+    /// Mean duration of a spike; zero: there are no spikes.
     #[serde(default)]
     #[schemars(example = "2h")]
     pub spike_lasts: Span,
-    /// How far above `high` a spike is, in the mean.
+    /// Mean amount by which the price of a spike exceeds `high`.
     #[serde(default)]
     #[schemars(example = 0.2)]
     pub spike_lift: Price,
-    /// The coefficient of variation of spikes' times and lifts.
+    /// Coefficient of variation of the spikes' durations and of their lifts above `high`.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 4.0), example = 0.8)]
     pub spike_spread: Ppm,
 }
 
-/// Prices of a type that are drawn for each run.
+/// Spot prices of an instance type that are drawn from a model for each run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GeneratedPrices {
-    /// The model.
+    /// The model from which the prices are drawn.
     pub model: PriceModel,
-    /// For how long they are drawn; the last one holds on.
+    /// Length of time for which prices are drawn; the last price holds afterwards.
     #[serde(default = "a_month")]
     #[schemars(extend("least" = "1s"))]
     pub lasts: Span,
-    /// Of their chance, so that all runs have the same prices; the run's own where it is not given.
+    /// Seed of the prices, with which all runs have the same prices; if not given, the run's own seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }

@@ -93,7 +93,7 @@ impl PriceTrace {
         self.steps.get(next).map(|(from, _)| *from)
     }
 
-    /// The trace for a run that begins `start` later; earlier prices become its past.
+    /// The prices for a run that begins at the time `start` of this trace; earlier prices become the new trace's past.
     #[must_use]
     pub fn begun_at(&self, start: Span) -> Self {
         let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
@@ -118,7 +118,7 @@ impl PriceTrace {
         (Self::new(past.chain(since).collect()), length)
     }
 
-    /// The prices multiplied by `by`; a price that would become too large is unchanged.
+    /// The prices multiplied by the factor `by`; a price that would become too large is unchanged.
     #[must_use]
     pub fn scaled_by(&self, by: f64) -> Self {
         let scaled =
@@ -140,7 +140,7 @@ impl PriceTrace {
 pub struct DrawnStart {
     /// The recorded prices of the type.
     pub record: PriceTrace,
-    /// Length of the record.
+    /// Length of the price record.
     pub length: Span,
 }
 

@@ -244,6 +244,7 @@ impl Provider {
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
         let (vcpus, whole) = (offer.vcpus, ResourceVector { filled, ..offer.room() });
+        let disk = self.billing.disk_price(offer.memory);
         // A VM in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
         let room = self.placement.room_of(offer, filled, is_background);
@@ -276,7 +277,9 @@ impl Provider {
             self.displace_vm(victim);
         }
         let at_once = self.fleet.place_vm(host, id, room, market);
-        let meter = BillingMeter::start_at_launch(now, price, self.billing).at_most(bid);
+        let meter = BillingMeter::start_at_launch(now, price, self.billing)
+            .at_most(bid)
+            .with_stopped_disk(disk);
         self.fleet.set_charged_since(host, id, meter.runs_since());
         let vm = ProviderVm {
             kind: kind.clone(),

@@ -9,9 +9,9 @@ use crate::ChargedInterval;
 /// The side that ended a VM's charging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
-    /// The user: the VM was terminated, or the run ended.
+    /// The user ended the charging of the VM: the VM was terminated, or the run ended.
     User,
-    /// The provider: the VM was preempted, hibernated or lost.
+    /// The provider ended the charging of the VM: the VM was preempted, hibernated or lost.
     Provider,
 }
 
@@ -27,25 +27,25 @@ pub trait Tariff: std::fmt::Debug + Sync {
     fn cost_forgone(&self, used: &[ChargedInterval], ended: EndedBy) -> Money;
 }
 
-/// The tariffs there are, by name.
+/// Name of a tariff, the rule for the money owed for a VM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TariffName {
     /// Each interval is charged at the price that holds in it.
     #[default]
     Second,
-    /// Every hour at the price at its beginning; a last partial one is free where the provider ends the VM
-    /// or hibernates it, and costs a whole one where the user does.
+    /// Every hour of a use is charged at the price at its beginning. A last, partial hour is free if the provider ends or
+    /// hibernates the VM, and costs a whole hour if the user ends it.
     Hour,
-    /// Every started hour at the price at its beginning, whoever ends the VM.
+    /// Every started hour is charged at the price at its beginning, whoever ends the VM.
     StartedHour,
-    /// Amazon's since 2018: every interval at its price, and a minute at least for each use; a use that the provider ends within
-    /// its first hour is free.
+    /// Amazon's tariff since 2018: every interval is charged at its price, and each use for at least a minute. A use that the
+    /// provider ends within its first hour is free.
     Ec2,
-    /// Google's: every interval at its price, and a minute at least for each use; a use that the provider ends within its first
-    /// minute is free.
+    /// Google's tariff: every interval is charged at its price, and each use for at least a minute. A use that the provider ends
+    /// within its first minute is free.
     Gce,
-    /// Microsoft's: every interval at its price, whoever ends the VM, as `second`.
+    /// Microsoft's tariff: every interval is charged at its price, whoever ends the VM, as under `second`.
     Azure,
 }
 

@@ -16,10 +16,10 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotPlaces {
-    /// Those of which other VMs have as many: a VM has its processors for itself.
+    /// Spot VMs get whole processors, as other VMs do: each VM has its processors to itself.
     #[default]
     Own,
-    /// The background of all processors: a spot VM has what the VM in the foreground leaves.
+    /// Spot VMs run in the background of processors: a spot VM gets what the VM in the foreground leaves.
     Background,
 }
 
@@ -39,10 +39,9 @@ pub enum PreemptionAction {
     /// VM that ends earlier frees its room at once.
     #[default]
     Terminate,
-    /// It hibernates at once. Its vCPUs and its memory are the other's as soon as it is frozen; its disk
-    /// stays its own. It resumes once its host has room for it again, before any other spot VM gets that
-    /// room; on-demand VMs may. One that boots ends, and one that is hibernating, hibernated or about to
-    /// resume makes no room.
+    /// The spot VM hibernates at once. Its vCPUs and memory go to the on-demand VM as soon as it is frozen; it keeps its disk. It
+    /// resumes once its host has room for it again: on-demand VMs may get that room before it, but no other spot VM does. A spot VM
+    /// that is still booting ends instead; one that is hibernating, hibernated or about to resume makes no room.
     Hibernate,
 }
 
@@ -78,7 +77,7 @@ pub struct ProviderTerms {
     /// recommendations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance_lead: Option<Span>,
-    /// Detailed rule for recommendations, where `rebalance_lead` is not enough.
+    /// Detailed rule for recommendations, in place of `rebalance_lead`; `None`: `rebalance_lead` alone decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<RebalanceRule>,
     /// The spot prices of types whose price changes.

@@ -5,7 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 /// The answer for a kind of resource that nobody has: an empty list, or the error of a call that names a resource.
 fn none_of(
     input: &WireValue,
-    (named, list): (&str, &str),
+    (named, list): (&str, &'static str),
     (code, what): (&str, &str),
 ) -> Result<WireValue, ApiError> {
     if let Some(id) = input.texts(named).first() {

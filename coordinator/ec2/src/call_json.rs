@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 pub(crate) fn value_to_json(value: &WireValue) -> Value {
     match value {
         WireValue::Structure(members) => {
-            let members = members.iter().map(|(name, value)| (name.clone(), value_to_json(value)));
+            let members =
+                members.iter().map(|(name, value)| (name.to_owned(), value_to_json(value)));
             Value::Object(members.collect())
         }
         WireValue::List(values) => Value::Array(values.iter().map(value_to_json).collect()),
@@ -21,6 +22,7 @@ pub(crate) fn value_to_json(value: &WireValue) -> Value {
         WireValue::Flag(flag) => Value::Bool(*flag),
         WireValue::Instant(micros) => json!({ "$instant": micros }),
         WireValue::Bytes(bytes) => json!({ "$bytes": hex(bytes) }),
+        WireValue::Shared(shared) => value_to_json(shared.value()),
     }
 }
 
@@ -63,7 +65,16 @@ fn special(members: &Map<String, Value>) -> Option<WireValue> {
 /// SHA-256 of an answer, in hexadecimal.
 pub(crate) fn answer_digest(answer: &Result<WireValue, ApiError>) -> String {
     let json = match answer {
-        Ok(value) => value_to_json(value),
+        // A private key is not in the log, nor what it could be recognised by.
+        Ok(value) => {
+            let mut json = value_to_json(value);
+            if let Some(members) = json.as_object_mut()
+                && members.remove("KeyMaterial").is_some()
+            {
+                members.remove("KeyFingerprint");
+            }
+            json
+        }
         Err(ApiError { code, message }) => json!({ "$error": [code, message] }),
     };
     hex(&Sha256::digest(json.to_string().as_bytes()))

@@ -5,11 +5,14 @@ use dormouse_model::{ApiCall, Decision};
 use dormouse_units::Time;
 
 use crate::absent_resources::{no_capacity_reservations, no_placement_groups};
+use crate::call_checks::{check_client_token, client_token, open_page, seal_page};
 use crate::call_json::{answer_digest, value_from_json, value_to_json};
+use crate::cells::SHUTDOWN;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::resource_tags::check_tags;
 
 /// Names of the calls that change something; each such call is an event of the run.
-const CHANGES: [&str; 48] = [
+const CHANGES: [&str; 60] = [
     "RunInstances",
     "TerminateInstances",
     "StopInstances",
@@ -58,6 +61,18 @@ const CHANGES: [&str; 48] = [
     "UpdateSecurityGroupRuleDescriptionsEgress",
     "DeleteLaunchTemplateVersions",
     "ModifyInstanceMetadataOptions",
+    "CreateVolume",
+    "DeleteVolume",
+    "AttachVolume",
+    "DetachVolume",
+    "ModifyVolume",
+    "CreateSnapshot",
+    "CreateSnapshots",
+    "CopySnapshot",
+    "DeleteSnapshot",
+    "ModifySnapshotAttribute",
+    "CreateSubnetCidrReservation",
+    "DeleteSubnetCidrReservation",
 ];
 
 /// Whether a call may change something; false for a call that is not supported.
@@ -70,8 +85,33 @@ fn not_played(action: &str) -> ApiError {
     ApiError::new("UnsupportedOperation", format!("{action} is not played here"))
 }
 
+/// Calls whose dry runs check first what the call names; other dry runs check only its tags and its client token.
+const DRY_CHECKS: [&str; 7] = [
+    "RunInstances",
+    "TerminateInstances",
+    "StopInstances",
+    "StartInstances",
+    "RebootInstances",
+    "RequestSpotInstances",
+    "CancelSpotInstanceRequests",
+];
+
+/// Whether a call asks only whether it would be allowed.
+fn is_dry_run(input: &WireValue) -> bool {
+    input.flag("DryRun") == Some(true)
+}
+
+/// Ends a dry run that has checked what the call names.
+///
+/// # Errors
+///
+/// `DryRunOperation` if the call is a dry run.
+pub(crate) fn end_dry_run(input: &WireValue) -> Result<(), ApiError> {
+    if is_dry_run(input) { Err(dry_run()) } else { Ok(()) }
+}
+
 /// The error that a dry run returns for a call that would have been allowed.
-pub(crate) fn dry_run() -> ApiError {
+fn dry_run() -> ApiError {
     let text = "Request would have succeeded, but DryRun flag is set.";
     ApiError::new("DryRunOperation", text)
 }
@@ -83,9 +123,7 @@ impl ApiDesk {
         let scope = CallScope { account: call.account.clone(), region: call.region.clone() };
         self.begin_region(&scope);
         let input = value_from_json(&call.input);
-        let of_config = || input.at(&["SpotFleetRequestConfig", "ClientToken"])?.as_text();
-        let token = input.text("ClientToken").or_else(of_config);
-        let key = token.filter(|token| !token.is_empty()).map(|token| {
+        let key = client_token(&input).map(|token| {
             let said = comparable(&input).to_string();
             ((scope.clone(), call.action.clone(), token.to_owned()), said)
         });
@@ -101,10 +139,13 @@ impl ApiDesk {
             self.pending = Some((answer.map(PendingAnswer::Ready), None));
             return;
         }
-        let begun = if input.flag("DryRun") == Some(true) {
-            Err(dry_run())
-        } else {
-            self.change(&scope, &call.action, &input, out)
+        let checked = check_client_token(&call.action, &input)
+            .and_then(|()| check_tags(&call.action, &input));
+        let checks_first = DRY_CHECKS.contains(&call.action.as_str());
+        let begun = match checked.and_then(|()| self.check_call_runs(&call.action, &input)) {
+            Err(refused) => Err(refused),
+            Ok(()) if !checks_first && is_dry_run(&input) => Err(dry_run()),
+            Ok(()) => self.change(&scope, &call.action, &input, out),
         };
         self.pending = Some((begun, key));
     }
@@ -124,7 +165,7 @@ impl ApiDesk {
             "RebootInstances" => self.reboot_instances(scope, input),
             "RequestSpotInstances" => self.request_spot_instances(scope, input),
             "CancelSpotInstanceRequests" => self.cancel_spot_requests(scope, input, out),
-            "CreateTags" | "DeleteTags" => self.change_tags(scope, action, input),
+            "CreateTags" | "DeleteTags" => self.change_tags(scope, action, input, out),
             "CreateKeyPair" | "ImportKeyPair" | "DeleteKeyPair" => {
                 self.change_key_pairs(scope, action, input)
             }
@@ -138,10 +179,33 @@ impl ApiDesk {
             "RequestSpotFleet" => self.request_spot_fleet(scope, input, out),
             "ModifySpotFleetRequest" => self.modify_spot_fleet(scope, input, out),
             "CancelSpotFleetRequests" => self.cancel_spot_fleets(scope, input, out),
-            "ModifyInstanceCreditSpecification" => self.modify_credits(scope, input),
+            "ModifyInstanceCreditSpecification" => self.modify_credits(scope, input, out),
             "ModifyInstanceAttribute" => self.modify_attribute(scope, input),
             "ModifyInstanceMetadataOptions" => self.modify_metadata(scope, input),
+            SHUTDOWN => self.shut_down(scope, input, out),
             "DeleteLaunchTemplateVersions" => self.delete_template_versions(scope, input),
+            other => self.change_storage(scope, other, input),
+        }
+    }
+
+    /// Executes a call that changes volumes or snapshots, or records of the network.
+    fn change_storage(
+        &mut self,
+        scope: &CallScope,
+        action: &str,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        match action {
+            "CreateVolume" => self.create_volume(scope, input),
+            "DeleteVolume" => self.delete_volume(scope, input),
+            "AttachVolume" => self.attach_volume(scope, input),
+            "DetachVolume" => self.detach_volume(scope, input),
+            "ModifyVolume" => self.modify_volume(scope, input),
+            "CreateSnapshot" => self.create_snapshot(scope, input),
+            "CreateSnapshots" => self.create_snapshots(scope, input),
+            "CopySnapshot" => self.copy_snapshot(scope, input),
+            "DeleteSnapshot" => self.delete_snapshot(scope, input),
+            "ModifySnapshotAttribute" => self.modify_snapshot_attribute(scope, input),
             other => self.change_network(scope, other, input),
         }
     }
@@ -153,6 +217,8 @@ impl ApiDesk {
         action: &str,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
+        // The groups of an instance may be named by their names.
+        self.instances.forget_all_described();
         match action {
             "CreateSecurityGroup" => self.create_group(scope, input),
             "DeleteSecurityGroup" => self.delete_group(scope, input),
@@ -172,6 +238,8 @@ impl ApiDesk {
             "CreateSubnet" => self.create_subnet(scope, input),
             "CreateDefaultSubnet" => self.create_default_subnet(scope, input),
             "DeleteSubnet" => self.delete_subnet(scope, input),
+            "CreateSubnetCidrReservation" => self.create_reservation(scope, input),
+            "DeleteSubnetCidrReservation" => self.delete_reservation(scope, input),
             "ModifySubnetAttribute" => self.modify_subnet(scope, input),
             "CreateInternetGateway" => self.create_gateway(scope, input),
             "AttachInternetGateway" => self.attach_gateway(scope, input),
@@ -182,8 +250,8 @@ impl ApiDesk {
         }
     }
 
-    /// Completes the call that was begun last; its decisions are carried out after the answer. Returns the answer's
-    /// digest.
+    /// Completes the call that was begun last; its decisions are carried out after the answer. Returns the answer's digest; `None`
+    /// if no call is pending.
     pub(crate) fn finish_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
         self.now = now;
         let (begun, key) = self.pending.take()?;
@@ -223,6 +291,7 @@ impl ApiDesk {
         let scope = CallScope { account: account.to_owned(), region: region.to_owned() };
         let scope = &scope;
         self.begin_region(scope);
+        let input = &*open_page(action, input)?;
         let answer = match action {
             "DescribeInstances" => self.describe_instances(scope, input),
             "DescribeInstanceStatus" => self.describe_instance_status(scope, input),
@@ -243,6 +312,10 @@ impl ApiDesk {
             "DescribeKeyPairs" => self.describe_key_pairs(scope, input),
             "DescribeTags" => self.describe_tags(scope, input),
             "DescribeVolumes" => self.describe_volumes(scope, input),
+            "DescribeVolumesModifications" => self.describe_modifications(scope, input),
+            "DescribeSnapshots" => self.describe_snapshots(scope, input),
+            "DescribeSnapshotAttribute" => self.describe_snapshot_attribute(scope, input),
+            "GetSubnetCidrReservations" => self.subnet_reservations(scope, input),
             "DescribeCapacityReservations" => no_capacity_reservations(input),
             "DescribePlacementGroups" => no_placement_groups(input),
             "DescribeSecurityGroupRules" => self.describe_rules(scope, input),
@@ -263,13 +336,13 @@ impl ApiDesk {
             other => return Err(not_played(other)),
         };
         match answer {
-            Ok(_) if input.flag("DryRun") == Some(true) => Err(dry_run()),
-            answer => answer,
+            Ok(_) if is_dry_run(input) => Err(dry_run()),
+            answer => answer.map(|answer| seal_page(action, answer)),
         }
     }
 
     /// Sets the desk's time, before it handles a call.
-    pub(crate) const fn set_now(&mut self, now: Time) {
+    pub const fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 }

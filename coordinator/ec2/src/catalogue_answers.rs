@@ -8,24 +8,51 @@ use crate::instance_answers::architecture;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::default_id;
 
-/// Names and architectures of the images that DescribeImages lists; any other well-formed id counts as an image, too.
-const IMAGES: [(&str, &str, &str); 4] = [
-    ("al2023-ami-2023.6.20241212.0-kernel-6.1-x86_64", "x86_64", "Amazon Linux 2023, x86_64"),
-    ("al2023-ami-2023.6.20241212.0-kernel-6.1-arm64", "arm64", "Amazon Linux 2023, arm64"),
+/// Names, architectures, descriptions and owners of the images that DescribeImages lists; any other well-formed id counts as an image, too.
+const IMAGES: [ImageRow; 4] = [
+    (
+        "al2023-ami-2023.6.20241212.0-kernel-6.1-x86_64",
+        "x86_64",
+        "Amazon Linux 2023, x86_64",
+        AMAZON,
+    ),
+    ("al2023-ami-2023.6.20241212.0-kernel-6.1-arm64", "arm64", "Amazon Linux 2023, arm64", AMAZON),
     (
         "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20241209",
         "x86_64",
         "Ubuntu 24.04, amd64",
+        CANONICAL,
     ),
     (
         "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-arm64-server-20241209",
         "arm64",
         "Ubuntu 24.04, arm64",
+        CANONICAL,
     ),
 ];
 
-/// The account that owns the provider's images.
-const IMAGE_OWNER: &str = "137112412989";
+type ImageRow = (&'static str, &'static str, &'static str, &'static str);
+
+/// Amazon's account with images of Amazon Linux.
+const AMAZON: &str = "137112412989";
+/// Canonical's account with images of Ubuntu, which EC2 shows under the alias "amazon", too.
+const CANONICAL: &str = "099720109477";
+
+/// Whether a call that names these owners of images, if any, means the images of one.
+///
+/// # Errors
+///
+/// `InvalidUserID.Malformed` for a name that no owner can have.
+fn is_of_owners(owners: &[&str], owner: &str) -> Result<bool, ApiError> {
+    let is_alias =
+        |name: &str| ["self", "amazon", "aws-marketplace", "aws-backup-vault"].contains(&name);
+    let is_number = |name: &str| name.len() == 12 && name.bytes().all(|it| it.is_ascii_digit());
+    if let Some(wrong) = owners.iter().find(|name| !is_alias(name) && !is_number(name)) {
+        let text = format!("Invalid user id: \"{wrong}\"");
+        return Err(ApiError::new("InvalidUserID.Malformed", text));
+    }
+    Ok(owners.is_empty() || owners.contains(&"amazon") || owners.contains(&owner))
+}
 
 fn one(value: impl Into<String>) -> Option<Vec<String>> {
     Some(vec![value.into()])
@@ -233,38 +260,28 @@ impl ApiDesk {
             "MaxResults",
         ];
         refuse_others("DescribeImages", input, &played)?;
-        let mut images: Vec<(String, &str, &str, &str)> = IMAGES
-            .iter()
-            .map(|(name, architecture, about)| {
-                let id = default_id(0, "ami", &format!("{} {name}", scope.region));
-                (id, *name, *architecture, *about)
-            })
-            .collect();
+        let owners = input.texts("Owners");
+        let mut images: Vec<(String, ImageRow)> = Vec::new();
+        for row in IMAGES {
+            if is_of_owners(&owners, row.3)? {
+                images.push((default_id(0, "ami", &format!("{} {}", scope.region, row.0)), row));
+            }
+        }
         let named = input.texts("ImageIds");
         if !named.is_empty() {
-            let known = images.clone();
-            images.clear();
+            let known = std::mem::take(&mut images);
             for id in named {
                 let spec =
                     crate::launch_spec::LaunchSpec { image: id.to_owned(), ..Default::default() };
                 spec.check()?;
-                let other = || {
-                    (
-                        id.to_owned(),
-                        "an image of this id",
-                        "x86_64",
-                        "An image of which only the id is known",
-                    )
-                };
-                images
-                    .push(known.iter().find(|image| image.0 == id).cloned().unwrap_or_else(other));
+                let about = "An image of which only the id is known";
+                let other = (id.to_owned(), ("an image of this id", "x86_64", about, AMAZON));
+                let found = known.iter().find(|image| image.0 == id).cloned();
+                // Whose image it is that only the call knows is not known; the others' owners are.
+                let is_unknown = !is_listed(&scope.region, id);
+                images.extend(found.or_else(|| is_unknown.then_some(other)));
             }
         }
-        let owners = input.texts("Owners");
-        images.retain(|_| {
-            owners.is_empty()
-                || owners.iter().any(|it| ["amazon", IMAGE_OWNER].contains(it) || *it != "self")
-        });
         let known = [
             "image-id",
             "name",
@@ -280,13 +297,13 @@ impl ApiDesk {
             "description",
             "platform-details",
         ];
-        let values = |(id, name, architecture, about): &(String, &str, &str, &str),
+        let values = |(id, (name, architecture, about, owner)): &(String, ImageRow),
                       filter: &str| match filter {
             "image-id" => one(id.as_str()),
             "name" => one(*name),
             "architecture" => one(*architecture),
             "owner-alias" => one("amazon"),
-            "owner-id" => one(IMAGE_OWNER),
+            "owner-id" => one(*owner),
             "state" => one("available"),
             "virtualization-type" => one("hvm"),
             "root-device-type" => one("ebs"),
@@ -299,7 +316,7 @@ impl ApiDesk {
         };
         let images = filter_by(images, input, values, &known)?;
         let (page, next) = take_page(images, input, (1, 1_000))?;
-        let written = page.into_iter().map(|(id, name, architecture, about)| {
+        let written = page.into_iter().map(|(id, (name, architecture, about, owner))| {
             WireValue::structure()
                 .with("ImageId", id)
                 .with("Name", name)
@@ -307,11 +324,11 @@ impl ApiDesk {
                 .with("Architecture", architecture)
                 .with("State", "available")
                 .with("Public", true)
-                .with("OwnerId", IMAGE_OWNER)
+                .with("OwnerId", owner)
                 .with("ImageOwnerAlias", "amazon")
                 .with("ImageType", "machine")
                 .with("ImageLocation", format!("amazon/{name}"))
-                .with("RootDeviceName", "/dev/xvda")
+                .with("RootDeviceName", root_device_name(is_amazon_name(name)))
                 .with("RootDeviceType", "ebs")
                 .with("VirtualizationType", "hvm")
                 .with("Hypervisor", "xen")
@@ -319,7 +336,7 @@ impl ApiDesk {
                 .with("PlatformDetails", "Linux/UNIX")
                 .with("UsageOperation", "RunInstances")
                 .with("CreationDate", "2024-12-12T00:00:00.000Z")
-                .with("BlockDeviceMappings", vec![root_device()])
+                .with("BlockDeviceMappings", vec![root_device(is_amazon_name(name))])
         });
         Ok(WireValue::structure()
             .with("Images", WireValue::list_of(written))
@@ -327,13 +344,35 @@ impl ApiDesk {
     }
 }
 
-fn root_device() -> WireValue {
+/// Whether an image of this name is an Amazon Linux.
+fn is_amazon_name(name: &str) -> bool {
+    name.starts_with("al2023")
+}
+
+/// Whether an image is one of the region's Amazon Linux images.
+pub(crate) fn is_amazon_linux(region: &str, image: &str) -> bool {
+    let of_amazon = IMAGES.iter().filter(|row| is_amazon_name(row.0));
+    let mut ids = of_amazon.map(|row| default_id(0, "ami", &format!("{region} {}", row.0)));
+    ids.any(|id| id == image)
+}
+
+/// Whether an image is one that DescribeImages lists in the region.
+fn is_listed(region: &str, image: &str) -> bool {
+    IMAGES.iter().any(|row| default_id(0, "ami", &format!("{region} {}", row.0)) == image)
+}
+
+/// The name of the root device of an image: Amazon Linux has a name of its own.
+pub(crate) const fn root_device_name(is_amazon: bool) -> &'static str {
+    if is_amazon { "/dev/xvda" } else { "/dev/sda1" }
+}
+
+fn root_device(is_amazon: bool) -> WireValue {
     let volume = WireValue::structure()
         .with("DeleteOnTermination", true)
         .with("VolumeSize", 8_i64)
         .with("VolumeType", "gp3")
         .with("Encrypted", false);
-    WireValue::structure().with("DeviceName", "/dev/xvda").with("Ebs", volume)
+    WireValue::structure().with("DeviceName", root_device_name(is_amazon)).with("Ebs", volume)
 }
 
 /// The id of a zone, like `use1-az1`: zone a is az1 for every account, while AWS gives each account another order.

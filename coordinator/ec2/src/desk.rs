@@ -1,21 +1,26 @@
 //! The desk of EC2's API: the resources of its accounts, and the calls under way.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use dormouse_cloud::{InterruptionAction, InterruptionModel, Market};
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Setup;
-use dormouse_units::{Price, Span, Time, VmId};
+use dormouse_units::{HostId, Ppm, Price, Span, Time, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::announcements::{AnnouncedChange, InstanceAnnouncement};
+use crate::cells::InstanceConsole;
 pub(crate) use crate::desk_records::CallScope;
 use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
+use crate::instance_table::InstanceTable;
 use crate::names::resource_id;
 use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
+use crate::run_secret::RunSecret;
 use crate::spot_request::SpotRequest;
+use crate::storage_records::RegionStorage;
 
 /// Configuration of the API's accounts and of its clock, from the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,13 +31,38 @@ pub struct DeskConfig {
     pub on_demand_vcpus: Option<u32>,
     /// The most vCPUs of spot instances that an account has at a time; `None`: no bound.
     pub spot_vcpus: Option<u32>,
+    /// Part of each vCPU that the programs on a burstable instance use, if no tag of the instance declares another.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub vcpu_use: Ppm,
+    /// True if instances run programs, on the workers of a live run: parameters that would matter to them and aren't played are
+    /// refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_programs: bool,
+    /// True if the hosts of a live run have an ssh server for instances.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_ssh: bool,
+    /// The third number of the public addresses 127.80.x.y of a live run's instances; `None`: public addresses are records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_block: Option<u8>,
+}
+
+fn is_none(used: &Ppm) -> bool {
+    *used == Ppm::ZERO
 }
 
 impl Default for DeskConfig {
-    /// A clock that begins in 1970, and 256 vCPUs in either market. These limits are our choice; AWS gives new accounts
+    /// A clock that begins in 1970, 256 vCPUs in either market, and instances whose programs use nothing. These limits are our choice; AWS gives new accounts
     /// fewer, and more on request.
     fn default() -> Self {
-        Self { begins_unix_us: 0, on_demand_vcpus: Some(256), spot_vcpus: Some(256) }
+        Self {
+            begins_unix_us: 0,
+            on_demand_vcpus: Some(256),
+            spot_vcpus: Some(256),
+            vcpu_use: Ppm::ZERO,
+            runs_programs: false,
+            has_ssh: false,
+            public_block: None,
+        }
     }
 }
 
@@ -86,8 +116,10 @@ pub struct ApiDesk {
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,
+    /// Number of the next public address that is a record.
+    pub(crate) next_address: u64,
     counters: BTreeMap<&'static str, u64>,
-    pub(crate) instances: Vec<Ec2Instance>,
+    pub(crate) instances: InstanceTable,
     pub(crate) by_id: BTreeMap<String, usize>,
     pub(crate) by_vm: BTreeMap<VmId, usize>,
     /// Indices of the instances that users may still see.
@@ -103,10 +135,20 @@ pub struct ApiDesk {
     pub(crate) tokens: BTreeMap<TokenKey, (String, Result<WireValue, ApiError>)>,
     pub(crate) key_pairs: BTreeMap<(CallScope, String), KeyPair>,
     pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
+    pub(crate) storages: BTreeMap<CallScope, RegionStorage>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
     /// Announcements about instances, oldest first.
     pub(crate) announcements: Vec<InstanceAnnouncement>,
+    /// The last output of instances, by their ids.
+    pub(crate) consoles: BTreeMap<String, InstanceConsole>,
+    /// Instances whose files were kept at their last stop, by their ids: the first VM of each, and the host that has the files;
+    /// `None`: the instance was started on another host.
+    pub(crate) kept_files: BTreeMap<String, (VmId, Option<HostId>)>,
+    /// The secret of the keys and credentials of a live run; `None`: there are none.
+    pub(crate) secret: Option<RunSecret>,
+    /// The address on the hosts of a live run at which instances call the API; `None`: they can't.
+    pub(crate) inner_api: Option<SocketAddr>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
     /// Time of the last requested wake-up; `None`: none is pending.
@@ -122,7 +164,9 @@ impl ApiDesk {
             InterruptionModel::Schedule { acts } => {
                 acts.iter().any(|act| act.action == InterruptionAction::Resume)
             }
-            InterruptionModel::Lifetime { .. } | InterruptionModel::Replay { .. } => false,
+            InterruptionModel::Lifetime { .. }
+            | InterruptionModel::Replay { .. }
+            | InterruptionModel::Weekly { .. } => false,
         };
         Self {
             config,
@@ -132,8 +176,9 @@ impl ApiDesk {
             laws_resume: setup.interruptions.iter().any(resumes),
             now: Time::ZERO,
             next_vm: 0,
+            next_address: 0,
             counters: BTreeMap::new(),
-            instances: Vec::new(),
+            instances: InstanceTable::default(),
             by_id: BTreeMap::new(),
             by_vm: BTreeMap::new(),
             shown: BTreeSet::new(),
@@ -145,9 +190,14 @@ impl ApiDesk {
             tokens: BTreeMap::new(),
             key_pairs: BTreeMap::new(),
             networks: BTreeMap::new(),
+            storages: BTreeMap::new(),
             templates: Vec::new(),
             fleets: Vec::new(),
             announcements: Vec::new(),
+            consoles: BTreeMap::new(),
+            kept_files: BTreeMap::new(),
+            secret: None,
+            inner_api: None,
             pending: None,
             answer: None,
             armed: None,
@@ -178,6 +228,11 @@ impl ApiDesk {
         let count = self.counters.entry(prefix).or_default();
         *count += 1;
         resource_id(self.seed, prefix, *count - 1)
+    }
+
+    /// Number of ids with this prefix that have been made.
+    pub(crate) fn count_of(&self, prefix: &str) -> u64 {
+        self.counters.get(prefix).copied().unwrap_or_default()
     }
 
     /// An instant of the run as a timestamp of the API.

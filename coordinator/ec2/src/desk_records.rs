@@ -22,6 +22,8 @@ pub(crate) struct KeyPair {
     pub(crate) id: String,
     pub(crate) fingerprint: String,
     pub(crate) kind: &'static str,
+    /// The public key as its owner imported it; `None` for a pair that was created here.
+    pub(crate) public_key: Option<String>,
     pub(crate) created: Time,
     pub(crate) tags: Vec<(String, String)>,
 }
@@ -103,5 +105,4 @@ pub(crate) struct InstanceFleet {
     /// Errors of the fleet's last attempt to launch its capacity: index of the pool, market, and error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
-    pub(crate) instance_tags: Vec<(String, String)>,
 }

@@ -1,8 +1,10 @@
 //! One instance as its user sees it, and the VMs of the provider that the instance has run on.
 
+use std::net::Ipv4Addr;
+
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::WireValue;
-use dormouse_units::{Price, Time, VmId};
+use dormouse_units::{Ppm, Price, Time, VmId};
 
 use crate::desk_records::CallScope;
 use crate::instance_seat::InstanceSeat;
@@ -86,7 +88,7 @@ pub(crate) enum StoppedBy {
 pub(crate) enum InterruptedBy {
     Price,
     Capacity,
-    /// An interruption model of the experiment, or a user who interrupts instances on purpose.
+    /// An interruption model of the experiment interrupted the instance, or a user who interrupts instances on purpose.
     Law,
 }
 
@@ -111,10 +113,13 @@ pub(crate) struct Ec2Instance {
     pub(crate) vm: Option<VmId>,
     /// All VMs that the instance has run on, including the present one.
     pub(crate) vms: Vec<VmId>,
+    /// Use of each vCPU that was declared for the present VM, with the price of a surplus vCPU-hour in unlimited mode; `None`: no use
+    /// was declared.
+    pub(crate) declared: Option<(Ppm, Option<Price>)>,
     pub(crate) stopped_by: Option<StoppedBy>,
-    /// The cause of the interruption that was announced last.
+    /// The cause of the interruption that was announced last; `None` if no interruption is announced.
     pub(crate) marked: Option<InterruptedBy>,
-    /// EC2's code and message for the last change of the stage.
+    /// EC2's code and message for the last change of the instance's stage; `None` without a reason.
     pub(crate) reason: Option<(&'static str, &'static str)>,
     pub(crate) transition: String,
     /// The time of the first launch.
@@ -125,8 +130,27 @@ pub(crate) struct Ec2Instance {
     pub(crate) tags: Vec<(String, String)>,
     /// The instance's place in the region's network; `None`: it has none.
     pub(crate) seat: Option<InstanceSeat>,
+    /// Numbers of the attached volumes among the volumes of the account in the region, the root volume first.
+    pub(crate) volumes: Vec<u64>,
+    /// Whether the image is an Amazon Linux, whose root device has another name.
+    pub(crate) has_amazon_image: bool,
     /// Number of the instance in the run, from 0.
     pub(crate) number: u64,
+    /// Key pair of the launch: its name, and its public key in OpenSSH's form; `None`: there is none, or it opens nothing.
+    pub(crate) login_key: Option<(String, String)>,
+    /// The third number of the instance's public address, if the address leads to the instance.
+    pub(crate) public_block: Option<u8>,
+    /// Number of the public address that is a record: each start has another.
+    pub(crate) public_number: u64,
+}
+
+/// The addresses of an instance and their DNS names, as answers have them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InstanceAddresses {
+    pub(crate) private_ip: String,
+    pub(crate) private_name: String,
+    /// The public address and its name; `None`: the instance has none.
+    pub(crate) public: Option<(String, String)>,
 }
 
 impl Ec2Instance {
@@ -144,48 +168,72 @@ impl Ec2Instance {
         !matches!(self.stage, InstanceStage::Terminated(_) | InstanceStage::Refused)
     }
 
+    /// EC2's code and message for the instance's stage; `None` without a reason.
+    pub(crate) const fn shown_reason(&self) -> Option<(&'static str, &'static str)> {
+        match self.stage {
+            InstanceStage::Pending => Some(("pending", "pending")),
+            _ => self.reason,
+        }
+    }
+
+    /// EC2's text for the last change of the stage; empty while the instance starts.
+    pub(crate) fn shown_transition(&self) -> &str {
+        if self.stage == InstanceStage::Pending { "" } else { &self.transition }
+    }
+
     /// Whether the instance counts against an account's limits and a pool's capacity.
     pub(crate) const fn is_up(&self) -> bool {
         matches!(self.stage, InstanceStage::Pending | InstanceStage::Running)
     }
 
-    /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544); `None` while the instance is not up,
-    /// or if it has no public address.
+    /// The public address; `None` while the instance is not up, or if it has no public address. It is in
+    /// 198.18.0.0/15, which no network routes (RFC 2544), unless it leads to the instance.
     pub(crate) fn public_ip(&self) -> Option<String> {
         let is_shown = self.is_up() && self.seat.as_ref()?.has_public_ip;
-        is_shown.then(|| {
-            format!(
+        is_shown.then(|| match self.reached_at() {
+            Some(address) => address.to_string(),
+            None => format!(
                 "198.{}.{}.{}",
-                18 + self.number / 64_000 % 2,
-                self.number / 250 % 256,
-                self.number % 250 + 4
-            )
+                18 + self.public_number / 64_000 % 2,
+                self.public_number / 250 % 256,
+                self.public_number % 250 + 4
+            ),
         })
+    }
+
+    /// The address of the instance's host at which the instance is reached; `None`: it can't be.
+    pub(crate) fn reached_at(&self) -> Option<Ipv4Addr> {
+        let last = u8::try_from(self.number % 250 + 4).ok()?;
+        self.seat.as_ref().filter(|seat| seat.has_public_ip)?;
+        Some(Ipv4Addr::new(127, 80, self.public_block?, last))
     }
 
     /// The DNS name of the instance's public address.
     pub(crate) fn public_name(&self) -> String {
-        let name = |address: String| {
-            format!("ec2-{}.{}.compute.amazonaws.com", address.replace('.', "-"), self.scope.region)
-        };
-        self.public_ip().map(name).unwrap_or_default()
+        self.public_ip().map(|address| self.public_name_of(&address)).unwrap_or_default()
     }
-}
 
-/// Encodes tags as EC2 does.
-pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
-    let tag = |(key, value): &(String, String)| {
-        WireValue::structure().with("Key", key.as_str()).with("Value", value.as_str())
-    };
-    WireValue::list_of(tags.iter().map(tag))
-}
+    fn public_name_of(&self, address: &str) -> String {
+        format!("ec2-{}.{}.compute.amazonaws.com", address.replace('.', "-"), self.scope.region)
+    }
 
-/// Sets tags; a new tag replaces an existing one with the same key.
-pub(crate) fn set_tags(tags: &mut Vec<(String, String)>, new: &[(String, String)]) {
-    for (key, value) in new {
-        match tags.iter_mut().find(|(own, _)| own == key) {
-            Some((_, own)) => own.clone_from(value),
-            None => tags.push((key.clone(), value.clone())),
+    /// The private DNS name of the instance; empty if the instance has no address.
+    pub(crate) fn private_name(&self) -> String {
+        let Some(seat) = &self.seat else { return String::new() };
+        let address = seat.private_ip.to_string().replace('.', "-");
+        match self.scope.region.as_str() {
+            "us-east-1" => format!("ip-{address}.ec2.internal"),
+            region => format!("ip-{address}.{region}.compute.internal"),
         }
+    }
+
+    /// The addresses of the instance with their names; `None`: it has no place in a network.
+    pub(crate) fn addresses(&self) -> Option<InstanceAddresses> {
+        let private_ip = self.seat.as_ref()?.private_ip.to_string();
+        let public = self.public_ip().map(|address| {
+            let name = self.public_name_of(&address);
+            (address, name)
+        });
+        Some(InstanceAddresses { private_ip, private_name: self.private_name(), public })
     }
 }

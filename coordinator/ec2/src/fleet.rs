@@ -8,9 +8,9 @@ use dormouse_units::Time;
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer, PoolRefusal};
 use crate::desk_records::{FleetKind, FleetPool, InstanceFleet, Units};
-use crate::ec2_instance::{InterruptionBehavior, set_tags};
-use crate::launch_spec::tags_for;
+use crate::ec2_instance::InterruptionBehavior;
 use crate::listing::refuse_others;
+use crate::resource_tags::{set_tags, tags_for};
 use crate::run_instances::{LaunchOrder, SpotWish, read_price};
 use crate::spot_request::SpotState;
 
@@ -82,7 +82,12 @@ impl ApiDesk {
             "DefaultTargetCapacityType",
         ];
         refuse_others("TargetCapacitySpecification", target, &targets)?;
-        let pools = self.fleet_pools(scope, input.list("LaunchTemplateConfigs"))?;
+        let mut pools = self.fleet_pools(scope, input.list("LaunchTemplateConfigs"))?;
+        // Other fleets tag what they launch by their templates.
+        for pool in pools.iter_mut().filter(|_| kind == FleetKind::Instant) {
+            pool.spec.add_tags(input);
+            pool.spec.check()?;
+        }
         if pools.is_empty() {
             let text = "The request must contain the parameter LaunchTemplateConfigs";
             return Err(ApiError::new("MissingParameter", text));
@@ -91,8 +96,8 @@ impl ApiDesk {
             Some("spot") => Market::Spot,
             _ => Market::OnDemand,
         };
-        let total = target.integer("TotalTargetCapacity").unwrap_or(0);
         let (spot_target, on_demand_target) = split_target(target, default_market)?;
+        let total = target.integer("TotalTargetCapacity").unwrap_or(0);
         let fleet = InstanceFleet {
             id: self.new_id("fleet"),
             scope: scope.clone(),
@@ -122,11 +127,6 @@ impl ApiDesk {
             instances: Vec::new(),
             errors: Vec::new(),
             tags: tags_for(input, "fleet"),
-            // Other fleets tag their instances by their templates.
-            instance_tags: match kind {
-                FleetKind::Instant => tags_for(input, "instance"),
-                FleetKind::Request | FleetKind::Maintain => Vec::new(),
-            },
         };
         let id = fleet.id.clone();
         self.fleets.push(fleet);
@@ -142,6 +142,11 @@ impl ApiDesk {
         let mut pools = Vec::new();
         for config in configs {
             let template = config.member("LaunchTemplateSpecification");
+            if template.is_some_and(|it| it.text("Version").unwrap_or_default().is_empty()) {
+                let text =
+                    "The request must contain the parameter LaunchTemplateSpecification.Version";
+                return Err(ApiError::new("MissingParameter", text));
+            }
             let (spec, _) = self.template_of(scope, template)?;
             let resolved = match template {
                 Some(template) => Some(self.resolved_template(scope, template)?),
@@ -167,6 +172,7 @@ impl ApiDesk {
                 let zone = of.text("AvailabilityZone").filter(|zone| !zone.is_empty());
                 spec.zone = zone.map(str::to_owned).or(spec.zone);
                 spec.check()?;
+                self.check_runs(&spec)?;
                 self.check_names(scope, &spec)?;
                 let bid = of
                     .text("MaxPrice")
@@ -174,7 +180,7 @@ impl ApiDesk {
                     .filter(|it| !it.is_empty())
                     .map(read_price)
                     .transpose()?;
-                let weight = units(of.float("WeightedCapacity").unwrap_or(1.0)).max(1);
+                let weight = read_weight(&of)?;
                 let priority = of.float("Priority").map_or(u64::MAX, units);
                 let origin = WireValue::structure()
                     .with_some("LaunchTemplateSpecification", resolved.clone())
@@ -303,7 +309,6 @@ impl ApiDesk {
         let Some(of) = fleet.pools.get(pool) else { return };
         let (scope, mut spec, wish) =
             (fleet.scope.clone(), of.spec.clone(), SpotWish { bid: of.bid, ..SpotWish::default() });
-        spec.tags.extend(fleet.instance_tags.iter().cloned());
         let key = match fleet.spot_config {
             Some(_) => "aws:ec2spot:fleet-request-id",
             None => "aws:ec2:fleet-id",
@@ -312,7 +317,8 @@ impl ApiDesk {
         let (fleet_id, capacity, bid) =
             (Some(fleet.id.clone()), of.pool.clone(), self.bid_in(&of.pool, of.bid, market));
         let spot_request = (market == Market::Spot).then(|| {
-            let id = self.new_request(&scope, &spec, (&wish, &[], fleet_id.clone()));
+            let request = (&wish, &spec.request_tags[..], fleet_id.clone());
+            let id = self.new_request(&scope, &spec, request);
             self.settle_request(&id, SpotState::Active, "fulfilled");
             id
         });
@@ -410,13 +416,13 @@ impl ApiDesk {
             );
             return Err(ApiError::new("FleetNotInModifiableState", text));
         }
-        if let Some(policy) = input.text("ExcessCapacityTerminationPolicy") {
-            fleet.ends_excess = policy != "no-termination";
-        }
         if let Some(target) = input.member("TargetCapacitySpecification") {
             (fleet.spot_target, fleet.on_demand_target) =
                 split_target(target, fleet.default_market)?;
             fleet.total = target.integer("TotalTargetCapacity").unwrap_or(fleet.total);
+        }
+        if let Some(policy) = input.text("ExcessCapacityTerminationPolicy") {
+            fleet.ends_excess = policy != "no-termination";
         }
         self.end_excess(place, out);
         Ok(PendingAnswer::Ready(WireValue::structure().with("Return", true)))
@@ -466,6 +472,13 @@ impl ApiDesk {
                 continue;
             };
             let Some(fleet) = self.fleets.get_mut(place) else { continue };
+            if fleet.state != "active" {
+                fail(
+                    "fleetNotInDeletableState",
+                    format!("The fleet '{id}' is not in a state in which it can be deleted"),
+                );
+                continue;
+            }
             if fleet.kind == FleetKind::Instant && !ends {
                 fail(
                     "fleetNotInDeletableState",
@@ -501,12 +514,38 @@ pub(crate) fn fleet_not_found(id: &str) -> ApiError {
     ApiError::new("InvalidFleetId.NotFound", format!("The fleet ID '{id}' does not exist"))
 }
 
-/// The on-demand and the spot part of a fleet's target capacity.
+/// The most units of a fleet's target capacity: EC2's quota.
+const MOST_UNITS: u64 = 10_000;
+
+/// Reads a target capacity.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for a negative one, and for one above EC2's quota.
+pub(crate) fn read_capacity(from: &WireValue, name: &str) -> Result<Option<Units>, ApiError> {
+    let Some(said) = from.integer(name) else { return Ok(None) };
+    let read = u64::try_from(said).ok().filter(|units| *units <= MOST_UNITS);
+    let text = || format!("Value ({said}) for parameter {name} is not from 0 to {MOST_UNITS}.");
+    read.map(Some).ok_or_else(|| ApiError::new("InvalidParameterValue", text()))
+}
+
+/// Reads the weight of an instance in a fleet; one unit if none is given.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for a weight that is not above 0.
+pub(crate) fn read_weight(from: &WireValue) -> Result<Units, ApiError> {
+    let said = from.float("WeightedCapacity").unwrap_or(1.0);
+    let text = || format!("Value ({said}) for parameter WeightedCapacity is not above 0.");
+    let read = Some(units(said)).filter(|weight| *weight > 0);
+    read.ok_or_else(|| ApiError::new("InvalidParameterValue", text()))
+}
+
+/// The spot and the on-demand part of a fleet's target capacity.
 fn split_target(target: &WireValue, default: Market) -> Result<(Units, Units), ApiError> {
-    let number =
-        |name: &str| target.integer(name).map(|of| u64::try_from(of).unwrap_or(0).min(10_000));
-    let total = number("TotalTargetCapacity").unwrap_or(0);
-    let (spot, on_demand) = (number("SpotTargetCapacity"), number("OnDemandTargetCapacity"));
+    let total = read_capacity(target, "TotalTargetCapacity")?.unwrap_or(0);
+    let spot = read_capacity(target, "SpotTargetCapacity")?;
+    let on_demand = read_capacity(target, "OnDemandTargetCapacity")?;
     if spot.unwrap_or(0).saturating_add(on_demand.unwrap_or(0)) > total {
         let text = "SpotTargetCapacity and OnDemandTargetCapacity are more than TotalTargetCapacity together";
         return Err(ApiError::new("InvalidParameterCombination", text));

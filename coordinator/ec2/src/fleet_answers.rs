@@ -5,9 +5,9 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope};
 use crate::desk_records::{FleetKind, InstanceFleet};
-use crate::ec2_instance::tags_to_wire;
 use crate::fleet::{fleet_not_found, whole};
 use crate::listing::{filter_by, refuse_others, take_page};
+use crate::resource_tags::tags_to_wire;
 
 const fn lifecycle(market: Market) -> &'static str {
     match market {

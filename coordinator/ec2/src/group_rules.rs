@@ -2,8 +2,8 @@
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
-use crate::ec2_instance::tags_to_wire;
 use crate::ip_block::IpBlock;
+use crate::resource_tags::tags_to_wire;
 
 /// Source or destination that a rule allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,9 @@ pub(crate) fn read_protocol(of: &WireValue) -> Result<(String, Option<(i64, i64)
         {
             let wrong = if (0..=65_535).contains(&from) { to } else { from };
             Err(invalid(format!("TCP/UDP port ({wrong}) out of range")))
+        }
+        ("tcp" | "udp", Some((from, to))) if from > to => {
+            Err(invalid(format!("Invalid TCP/UDP port range ({from}:{to})")))
         }
         ("tcp" | "udp" | "icmp" | "icmpv6", ports) => Ok((protocol, ports)),
         _ => Ok((protocol, None)),

@@ -5,6 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
 
 use crate::announcements::AnnouncedChange;
+use crate::calls::end_dry_run;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::ec2_instance::{InstanceStage, StoppedBy};
 use crate::listing::refuse_others;
@@ -27,7 +28,8 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// The error for the first named instance that the caller does not have.
+    /// `InvalidParameterCombination` if the call names none; the error for the first instance that the caller does not
+    /// have.
     pub(crate) fn named_instances(
         &self,
         scope: &CallScope,
@@ -40,8 +42,7 @@ impl ApiDesk {
             }
         }
         if named.is_empty() {
-            let text = "The request must contain the parameter InstanceId";
-            return Err(ApiError::new("MissingParameter", text));
+            return Err(ApiError::new("InvalidParameterCombination", "No instances specified"));
         }
         Ok(named)
     }
@@ -58,6 +59,7 @@ impl ApiDesk {
             &["InstanceIds", "DryRun", "Force", "SkipOsShutdown"],
         )?;
         let named = self.named_instances(scope, input)?;
+        end_dry_run(input)?;
         for instance in named.iter().filter_map(|index| self.instances.get(*index)) {
             if instance.spec.keeps_from_termination && instance.is_alive() {
                 let text = format!(
@@ -71,9 +73,15 @@ impl ApiDesk {
         Ok(PendingAnswer::Ready(WireValue::structure().with("TerminatingInstances", changes)))
     }
 
+    /// EC2's text for a change that a user wants now.
+    fn user_initiated(&self) -> String {
+        let at = self.time_text(self.now).replace('T', " ");
+        format!("User initiated ({} GMT)", at.split('.').next().unwrap_or_default())
+    }
+
     /// Terminates an instance as its user wants; returns the change of its stage.
     pub(crate) fn terminate(&mut self, index: usize, out: &mut Vec<Decision>) -> WireValue {
-        let now = self.now;
+        let (now, said) = (self.now, self.user_initiated());
         let Some(instance) = self.instances.get_mut(index) else { return WireValue::structure() };
         let before = instance.stage;
         if !instance.is_alive() {
@@ -88,7 +96,7 @@ impl ApiDesk {
             "Client.UserInitiatedShutdown",
             "Client.UserInitiatedShutdown: User initiated shutdown",
         ));
-        instance.transition = "User initiated".to_owned();
+        instance.transition = said;
         let (answer, request) = (
             change(&instance.id, before, state(32, "shutting-down")),
             instance.spot_request.clone(),
@@ -96,6 +104,7 @@ impl ApiDesk {
         self.with_vm.remove(&index);
         self.waiting.remove(&index);
         self.leave_seat(index);
+        self.end_volumes(index);
         self.announce(index, AnnouncedChange::State("shutting-down"));
         self.announce(index, AnnouncedChange::State("terminated"));
         if let Some(request) = request {
@@ -128,6 +137,7 @@ impl ApiDesk {
         let played = ["InstanceIds", "Hibernate", "DryRun", "Force", "SkipOsShutdown"];
         refuse_others("StopInstances", input, &played)?;
         let named = self.named_instances(scope, input)?;
+        end_dry_run(input)?;
         let hibernates = input.flag("Hibernate") == Some(true);
         for index in &named {
             self.check_stop(*index, hibernates)?;
@@ -180,7 +190,13 @@ impl ApiDesk {
         }
     }
 
-    fn stop(&mut self, index: usize, hibernates: bool, out: &mut Vec<Decision>) -> WireValue {
+    pub(crate) fn stop(
+        &mut self,
+        index: usize,
+        hibernates: bool,
+        out: &mut Vec<Decision>,
+    ) -> WireValue {
+        let said = self.user_initiated();
         let Some(instance) = self.instances.get_mut(index) else { return WireValue::structure() };
         let before = instance.stage;
         if before != InstanceStage::Running {
@@ -202,7 +218,7 @@ impl ApiDesk {
                 "Client.UserInitiatedShutdown: User initiated shutdown",
             )
         });
-        instance.transition = "User initiated".to_owned();
+        instance.transition = said;
         let (answer, request) =
             (change(&instance.id, before, state(64, "stopping")), instance.spot_request.clone());
         self.with_vm.remove(&index);
@@ -222,6 +238,7 @@ impl ApiDesk {
     ) -> Result<PendingAnswer, ApiError> {
         refuse_others("StartInstances", input, &["InstanceIds", "DryRun", "AdditionalInfo"])?;
         let named = self.named_instances(scope, input)?;
+        end_dry_run(input)?;
         for index in &named {
             self.check_start(*index)?;
         }
@@ -233,7 +250,6 @@ impl ApiDesk {
                 changes.push(change(&instance.id, before, before.to_wire()));
                 continue;
             }
-            (instance.reason, instance.transition) = (None, String::new());
             changes.push(change(&instance.id, before, InstanceStage::Pending.to_wire()));
             let request = instance.spot_request.clone();
             self.begin_vm(index, out);
@@ -311,7 +327,9 @@ impl ApiDesk {
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
         refuse_others("RebootInstances", input, &["InstanceIds", "DryRun"])?;
-        for index in self.named_instances(scope, input)? {
+        let named = self.named_instances(scope, input)?;
+        end_dry_run(input)?;
+        for index in named {
             let Some(instance) = self.instances.get(index) else { continue };
             if !instance.is_alive() {
                 let text = format!("The instance '{}' is terminated", instance.id);

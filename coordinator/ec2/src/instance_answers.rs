@@ -1,15 +1,18 @@
 //! Instances as EC2 writes them.
 
 use dormouse_cloud::Market;
-use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_ec2_wire::{ApiError, WireValue, write_instant};
+use dormouse_units::Time;
 
+use crate::catalogue_answers::zone_id;
 use crate::desk::{ApiDesk, CallScope};
-use crate::ec2_instance::{Ec2Instance, InstanceStage, tags_to_wire};
+use crate::ec2_instance::{Ec2Instance, InstanceStage};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
+use crate::resource_tags::tags_to_wire;
 
 /// Names of the filters that DescribeInstances accepts.
-const FILTERS: [&str; 52] = [
+const FILTERS: [&str; 62] = [
     "instance-id",
     "instance-state-name",
     "instance-state-code",
@@ -17,6 +20,15 @@ const FILTERS: [&str; 52] = [
     "instance-lifecycle",
     "spot-instance-request-id",
     "availability-zone",
+    "availability-zone-id",
+    "launch-time",
+    "group-id",
+    "group-name",
+    "platform",
+    "ebs-optimized",
+    "product-code",
+    "product-code.type",
+    "state-reason-message",
     "image-id",
     "key-name",
     "reservation-id",
@@ -62,6 +74,7 @@ const FILTERS: [&str; 52] = [
     "block-device-mapping.volume-id",
     "block-device-mapping.device-name",
     "block-device-mapping.status",
+    "block-device-mapping.delete-on-termination",
 ];
 
 /// The values of an instance's tags for the filter `name`; `None` if the filter is not about tags.
@@ -79,6 +92,14 @@ pub(crate) fn tag_values(tags: &[(String, String)], name: &str) -> Option<Vec<St
 }
 
 impl ApiDesk {
+    /// An instant as filters have it.
+    pub(crate) fn time_text(&self, at: Time) -> String {
+        match self.instant(at) {
+            WireValue::Instant(micros) => write_instant(micros),
+            _ => String::new(),
+        }
+    }
+
     fn filter_values(&self, it: &Ec2Instance, name: &str) -> Option<Vec<String>> {
         let one = |value: &str| Some(vec![value.to_owned()]);
         let seat = it.seat.as_ref().filter(|_| it.is_alive());
@@ -92,6 +113,9 @@ impl ApiDesk {
             }
             "spot-instance-request-id" => Some(it.spot_request.iter().cloned().collect()),
             "availability-zone" => one(&it.pool.zone),
+            "availability-zone-id" => one(&zone_id(&it.pool.zone)),
+            "launch-time" => one(&self.time_text(it.launched)),
+            "ebs-optimized" => one(&it.spec.ebs_optimized.to_string()),
             "image-id" => one(&it.spec.image),
             "key-name" => Some(it.spec.key.iter().cloned().collect()),
             "reservation-id" => one(&it.reservation),
@@ -104,12 +128,12 @@ impl ApiDesk {
                 seat.map(|seat| vec![seat.private_ip.to_string()])
             }
             "ip-address" => it.public_ip().map(|address| vec![address]),
-            "private-dns-name" | "network-interface.private-dns-name" => one(&private_name(it)),
+            "private-dns-name" | "network-interface.private-dns-name" => one(&it.private_name()),
             "dns-name" => one(&it.public_name()),
-            "instance.group-id" | "network-interface.group-id" => {
+            "group-id" | "instance.group-id" | "network-interface.group-id" => {
                 Some(self.groups_of(it).iter().map(|(id, _)| (*id).to_owned()).collect())
             }
-            "instance.group-name" | "network-interface.group-name" => {
+            "group-name" | "instance.group-name" | "network-interface.group-name" => {
                 Some(self.groups_of(it).iter().map(|(_, name)| (*name).to_owned()).collect())
             }
             "network-interface.network-interface-id" => one(&it.interface_id()),
@@ -123,9 +147,19 @@ impl ApiDesk {
             "virtualization-type" => one("hvm"),
             "platform-details" => one("Linux/UNIX"),
             "source-dest-check" => one(&(!it.spec.skips_source_check).to_string()),
-            "block-device-mapping.volume-id" => one(&it.volume_id()),
-            "block-device-mapping.device-name" => one(it.device_name()),
-            "block-device-mapping.status" => one("attached"),
+            "block-device-mapping.volume-id" => {
+                Some(self.volumes_of(it).map(|(volume, _)| volume.id.clone()).collect())
+            }
+            "block-device-mapping.device-name" => {
+                Some(self.volumes_of(it).map(|(_, at)| at.device.clone()).collect())
+            }
+            "block-device-mapping.status" => {
+                Some(self.volumes_of(it).map(|_| "attached".to_owned()).collect())
+            }
+            "block-device-mapping.delete-on-termination" => {
+                let ends = self.volumes_of(it).map(|(_, at)| at.ends_with_instance.to_string());
+                Some(ends.collect())
+            }
             "metadata-options.http-tokens" => {
                 metadata_options(it.spec.metadata.as_ref()).text("HttpTokens").and_then(one)
             }
@@ -133,8 +167,9 @@ impl ApiDesk {
                 metadata_options(it.spec.metadata.as_ref()).text("HttpEndpoint").and_then(one)
             }
             "hibernation-options.configured" => one(&it.spec.hibernation.to_string()),
-            "reason" => one(&it.transition),
-            "state-reason-code" => it.reason.and_then(|(code, _)| one(code)),
+            "reason" => one(it.shown_transition()),
+            "state-reason-code" => it.shown_reason().and_then(|(code, _)| one(code)),
+            "state-reason-message" => it.shown_reason().and_then(|(_, message)| one(message)),
             "launch-index" => Some(vec![it.launch_index.to_string()]),
             "architecture" => one(architecture(&it.pool.name)),
             "owner-id" | "network-interface.owner-id" => {
@@ -206,7 +241,8 @@ impl ApiDesk {
         first: &Ec2Instance,
         instances: &[&Ec2Instance],
     ) -> WireValue {
-        let instances = instances.iter().map(|it| self.instance_to_wire(it));
+        let instances =
+            instances.iter().map(|it| self.instances.described(it, || self.instance_to_wire(it)));
         WireValue::structure()
             .with("ReservationId", first.reservation.as_str())
             .with("OwnerId", account_number(&first.scope.account))
@@ -229,7 +265,7 @@ impl ApiDesk {
             .with("InstanceId", it.id.as_str())
             .with("ImageId", it.spec.image.as_str())
             .with("State", it.stage.to_wire())
-            .with("StateTransitionReason", it.transition.as_str())
+            .with("StateTransitionReason", it.shown_transition())
             .with("AmiLaunchIndex", it.launch_index)
             .with("ProductCodes", WireValue::List(Vec::new()))
             .with("InstanceType", it.pool.name.as_str())
@@ -255,12 +291,10 @@ impl ApiDesk {
             .with("PlatformDetails", "Linux/UNIX")
             .with("UsageOperation", "RunInstances")
             .with_some("Tags", (!it.tags.is_empty()).then(|| tags_to_wire(&it.tags)))
-            .with("PrivateDnsName", private_name(it))
-            .with("PublicDnsName", "")
             .with_some("KeyName", it.spec.key.as_deref())
             .with_some("InstanceLifecycle", (it.market == Market::Spot).then_some("spot"))
             .with_some("SpotInstanceRequestId", it.spot_request.as_deref());
-        if let Some((code, message)) = it.reason {
+        if let Some((code, message)) = it.shown_reason() {
             wire.set(
                 "StateReason",
                 WireValue::structure().with("Code", code).with("Message", message),
@@ -270,8 +304,11 @@ impl ApiDesk {
             let id = arn.rsplit('/').next().unwrap_or_default().to_owned();
             wire.set("IamInstanceProfile", WireValue::structure().with("Arn", arn).with("Id", id));
         }
-        let Some(seat) = it.seat.as_ref().filter(|_| it.is_alive()) else {
+        let place = it.seat.as_ref().filter(|_| it.is_alive()).zip(it.addresses());
+        let Some((seat, at)) = place else {
             return wire
+                .with("PrivateDnsName", it.private_name())
+                .with("PublicDnsName", "")
                 .with("NetworkInterfaces", WireValue::List(Vec::new()))
                 .with("SecurityGroups", WireValue::List(Vec::new()));
         };
@@ -279,15 +316,17 @@ impl ApiDesk {
             .groups_of(it)
             .into_iter()
             .map(|(id, name)| WireValue::structure().with("GroupId", id).with("GroupName", name));
+        let interface = self.instance_interface(it, &at);
+        let (public_ip, public_name) = at.public.unzip();
         wire.with("SubnetId", seat.subnet.as_str())
             .with("VpcId", seat.vpc.as_str())
-            .with("PrivateIpAddress", seat.private_ip.to_string())
-            .with("PrivateDnsName", private_name(it))
-            .with("PublicDnsName", it.public_name())
+            .with("PrivateIpAddress", at.private_ip)
+            .with("PrivateDnsName", at.private_name)
+            .with("PublicDnsName", public_name.unwrap_or_default())
             .with("SecurityGroups", WireValue::list_of(groups))
             .with("SourceDestCheck", !it.spec.skips_source_check)
-            .with("NetworkInterfaces", WireValue::list_of(self.instance_interface(it)))
-            .with_some("PublicIpAddress", it.public_ip())
+            .with("NetworkInterfaces", WireValue::list_of(interface))
+            .with_some("PublicIpAddress", public_ip)
     }
 
     pub(crate) fn describe_instance_status(
@@ -309,6 +348,8 @@ impl ApiDesk {
             "instance-state-name",
             "instance-state-code",
             "availability-zone",
+            "availability-zone-id",
+            "event.code",
             "instance-status.status",
             "system-status.status",
         ];
@@ -353,10 +394,11 @@ impl ApiDesk {
         let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
         let id = self.instances.get(index).map(|it| it.id.as_str()).unwrap_or_default();
         // Nothing runs on a modelled machine, and so nothing is written.
+        let (output, at) = self.console_text(id);
         Ok(WireValue::structure()
             .with("InstanceId", id)
-            .with("Output", "")
-            .with("Timestamp", self.instant(self.now)))
+            .with("Output", output)
+            .with("Timestamp", self.instant(at.unwrap_or(self.now))))
     }
 }
 
@@ -391,19 +433,9 @@ pub(crate) fn metadata_options(said: Option<&WireValue>) -> WireValue {
         .with("InstanceMetadataTags", text("InstanceMetadataTags", "disabled"))
 }
 
-/// The private DNS name of an instance, made from its private address.
-pub(crate) fn private_name(it: &Ec2Instance) -> String {
-    let Some(seat) = &it.seat else { return String::new() };
-    let address = seat.private_ip.to_string().replace('.', "-");
-    match it.scope.region.as_str() {
-        "us-east-1" => format!("ip-{address}.ec2.internal"),
-        region => format!("ip-{address}.{region}.compute.internal"),
-    }
-}
-
 impl Ec2Instance {
     /// The ARN of the instance profile; `None` if the instance has none.
-    fn profile_arn(&self) -> Option<String> {
+    pub(crate) fn profile_arn(&self) -> Option<String> {
         let profile = self.spec.profile.as_ref()?;
         let name = profile.text("Arn").or(profile.text("Name"))?;
         if name.starts_with("arn:") {

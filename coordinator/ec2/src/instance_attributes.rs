@@ -1,4 +1,4 @@
-//! Attributes and credit specifications of instances, volumes and accounts, and the bills of instances.
+//! Attributes of instances and accounts, and the bills of instances.
 
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
@@ -7,7 +7,8 @@ use dormouse_units::{Money, VmId};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
 use crate::instance_answers::metadata_options;
-use crate::listing::{refuse_others, take_page};
+use crate::launch_spec::check_user_data;
+use crate::listing::refuse_others;
 use crate::session::InstanceBill;
 
 impl ApiDesk {
@@ -78,6 +79,7 @@ impl ApiDesk {
             "Value",
             "EbsOptimized",
             "SourceDestCheck",
+            "BlockDeviceMappings",
         ];
         refuse_others("ModifyInstanceAttribute", input, &played)?;
         let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
@@ -105,8 +107,20 @@ impl ApiDesk {
             }
             _ => None,
         };
+        let devices = match self.instances.get(index) {
+            Some(it) => self.changed_devices(it, input)?,
+            None => Vec::new(),
+        };
         let flag = |name: &str| input.member(name).and_then(|it| it.flag("Value"));
         let user_data = input.member("UserData").map(user_data_of);
+        if let Some(Some(data)) = &user_data {
+            check_user_data(data)?;
+            let spec = crate::launch_spec::LaunchSpec {
+                user_data: Some(data.clone()),
+                ..Default::default()
+            };
+            self.check_runs(&spec)?;
+        }
         if let Some(it) = self.instances.get(index)
             && (user_data.is_some() || flag("EbsOptimized").is_some())
         {
@@ -143,6 +157,8 @@ impl ApiDesk {
         if !groups.is_empty() {
             (it.spec.groups, it.spec.group_names) = (groups, Vec::new());
         }
+        let id = it.id.clone();
+        self.set_devices(scope, &id, &devices);
         Ok(PendingAnswer::Ready(WireValue::structure()))
     }
 
@@ -169,87 +185,12 @@ impl ApiDesk {
         };
         let kept = it.spec.metadata.get_or_insert_with(WireValue::structure);
         for (name, value) in input.members().filter(|(name, _)| options.contains(name)) {
-            kept.set(name, value.clone());
+            kept.set(name.to_owned(), value.clone());
         }
         let answer = WireValue::structure()
             .with("InstanceId", id)
             .with("InstanceMetadataOptions", metadata_options(it.spec.metadata.as_ref()));
         Ok(PendingAnswer::Ready(answer))
-    }
-
-    /// The mode of an instance's credits: the mode that its user chose, or the mode of the experiment's instance type.
-    fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
-        let burstable = self.market.offer(&it.pool.kind)?.burstable?;
-        let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };
-        Some(it.spec.cpu_credits.clone().unwrap_or_else(|| of_type.to_owned()))
-    }
-
-    pub(crate) fn describe_credits(
-        &self,
-        scope: &CallScope,
-        input: &WireValue,
-    ) -> Result<WireValue, ApiError> {
-        let played = ["InstanceIds", "DryRun", "NextToken", "MaxResults"];
-        refuse_others("DescribeInstanceCreditSpecifications", input, &played)?;
-        let named = !input.list("InstanceIds").is_empty();
-        let found = self.found_instances(scope, input)?.into_iter().filter(|it| it.is_alive());
-        // EC2 names those without credits as standard, where they are asked for.
-        let of = |it: &Ec2Instance| {
-            let credits = self.credits_of(it).or_else(|| named.then(|| "standard".to_owned()))?;
-            Some(
-                WireValue::structure()
-                    .with("InstanceId", it.id.as_str())
-                    .with("CpuCredits", credits),
-            )
-        };
-        let found: Vec<WireValue> = found.filter_map(of).collect();
-        let (page, next) = take_page(found, input, (5, 1_000))?;
-        Ok(WireValue::structure()
-            .with("InstanceCreditSpecifications", WireValue::List(page))
-            .with_some("NextToken", next))
-    }
-
-    /// Records the credit mode of an instance. Nothing computes on the instance, so the mode does not change its bill.
-    pub(crate) fn modify_credits(
-        &mut self,
-        scope: &CallScope,
-        input: &WireValue,
-    ) -> Result<PendingAnswer, ApiError> {
-        let played = ["InstanceCreditSpecifications", "ClientToken", "DryRun"];
-        refuse_others("ModifyInstanceCreditSpecification", input, &played)?;
-        let (mut done, mut failed) = (Vec::new(), Vec::new());
-        for wanted in input.list("InstanceCreditSpecifications") {
-            let id = wanted.text("InstanceId").unwrap_or_default();
-            let wrong = match self.instance_of(scope, id) {
-                Err(error) => Some(error),
-                Ok(index) => {
-                    let is_burstable =
-                        self.instances.get(index).is_some_and(|it| self.credits_of(it).is_some());
-                    if is_burstable {
-                        if let Some(it) = self.instances.get_mut(index) {
-                            it.spec.cpu_credits = wanted.text("CpuCredits").map(str::to_owned);
-                        }
-                        None
-                    } else {
-                        let text = "Only instances of burstable types have credits.";
-                        Some(ApiError::new("InstanceCreditSpecification.NotSupported", text))
-                    }
-                }
-            };
-            let answer = WireValue::structure().with("InstanceId", id);
-            match wrong {
-                None => done.push(answer),
-                Some(ApiError { code, message }) => {
-                    let error = WireValue::structure().with("Code", code).with("Message", message);
-                    failed.push(answer.with("Error", error));
-                }
-            }
-        }
-        Ok(PendingAnswer::Ready(
-            WireValue::structure()
-                .with("SuccessfulInstanceCreditSpecifications", done)
-                .with("UnsuccessfulInstanceCreditSpecifications", failed),
-        ))
     }
 
     pub(crate) fn describe_account(
@@ -289,8 +230,9 @@ impl ApiDesk {
         .collect()
     }
 
-    /// The VM of a spot instance that is up.
-    pub(crate) fn interruptible(&self, id: &str) -> Option<VmId> {
+    /// The VM of the spot instance with this id; `None` if there is no such instance, or the instance is not up.
+    #[must_use]
+    pub fn interruptible(&self, id: &str) -> Option<VmId> {
         let it = self.by_id.get(id).and_then(|index| self.instances.get(*index))?;
         it.vm.filter(|_| it.market == Market::Spot && it.is_up())
     }
@@ -332,11 +274,11 @@ fn write_base64(bytes: &[u8]) -> String {
 fn by_members(input: &WireValue) -> Result<WireValue, ApiError> {
     let Some(attribute) = input.text("Attribute") else { return Ok(input.clone()) };
     let said = input.text("Value").unwrap_or_default();
-    let text = |name: &str| {
+    let text = |name: &'static str| {
         let value = WireValue::structure().with("Value", said);
         WireValue::structure().with(name, value)
     };
-    let flag = |name: &str| {
+    let flag = |name: &'static str| {
         let value = WireValue::structure().with("Value", said.eq_ignore_ascii_case("true"));
         WireValue::structure().with(name, value)
     };

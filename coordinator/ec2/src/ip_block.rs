@@ -1,7 +1,7 @@
 //! Blocks of IPv4 addresses, as VPCs and subnets have them.
 
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Number of addresses of a subnet that EC2 reserves: the first four and the last.
 pub(crate) const RESERVED: u32 = 5;
@@ -75,6 +75,51 @@ impl fmt::Display for IpBlock {
     }
 }
 
+/// A block of IPv6 addresses in CIDR notation, like `2001:db8::/56`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ipv6Block {
+    base: u128,
+    bits: u8,
+}
+
+impl Ipv6Block {
+    /// The `number`-th block of 56 bits among the addresses for documentation (RFC 3849), which no network routes.
+    pub(crate) const fn provided(number: u64) -> Self {
+        let base = 0x2001_0db8 << 96 | (number as u128 & 0xff_ffff) << 72;
+        Self { base, bits: 56 }
+    }
+
+    /// Parses a block; bits of the address beyond the prefix are cleared. `None`: the text is no block.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (address, bits) = text.split_once('/')?;
+        let (address, bits) = (address.parse::<Ipv6Addr>().ok()?, bits.parse::<u8>().ok()?);
+        (bits <= 128).then(|| Self { base: u128::from(address) & mask_v6(bits), bits })
+    }
+
+    /// The length of the prefix.
+    pub(crate) const fn bits(self) -> u8 {
+        self.bits
+    }
+
+    pub(crate) fn holds(self, other: Self) -> bool {
+        other.bits >= self.bits && other.base & mask_v6(self.bits) == self.base
+    }
+
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        self.holds(other) || other.holds(self)
+    }
+}
+
+const fn mask_v6(bits: u8) -> u128 {
+    if bits == 0 { 0 } else { u128::MAX << (128 - bits as u32) }
+}
+
+impl fmt::Display for Ipv6Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Ipv6Addr::from(self.base), self.bits)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +140,19 @@ mod tests {
         assert!(!block("10.1.0.0/24").overlaps(whole));
         assert!(block("0.0.0.0/0").holds(part));
         assert_eq!((block("10.0.0.0/28").usable(), block("10.0.0.0/16").usable()), (11, 65_531));
+    }
+
+    #[test]
+    fn blocks_of_the_sixth_version_are_read_written_and_compared() {
+        let block = |text: &str| Ipv6Block::read(text).expect("it is a block");
+        assert_eq!(block("2001:db8:0:1ff::9/56").to_string(), "2001:db8:0:100::/56");
+        assert_eq!(Ipv6Block::provided(1).to_string(), "2001:db8:0:100::/56");
+        for wrong in ["10.0.0.0/8", "2001:db8::", "2001:db8::/129", "2001:db8::/-1"] {
+            assert_eq!(Ipv6Block::read(wrong), None, "{wrong}");
+        }
+        let (whole, part) = (block("2001:db8::/56"), block("2001:db8:0:ff::/64"));
+        assert!(whole.holds(part) && !part.holds(whole) && part.overlaps(whole));
+        assert!(!whole.overlaps(block("2001:db8:0:100::/64")) && block("::/0").holds(whole));
     }
 
     #[test]

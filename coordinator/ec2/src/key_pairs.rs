@@ -1,14 +1,13 @@
-//! Key pairs, which are mere records: the private key of a new pair opens nothing, as nobody can log in to an instance.
+//! Key pairs. Where instances run, they open them; else they are mere records: nobody can log in to a modelled instance.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
-use sha2::{Digest, Sha256};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::desk_records::KeyPair;
-use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
-use crate::launch_spec::tags_for;
+use crate::key_fingerprint::{created_fingerprint, read_public_key};
 use crate::listing::{filter_by, refuse_others};
+use crate::resource_tags::{tags_for, tags_to_wire};
 
 impl ApiDesk {
     pub(crate) fn change_key_pairs(
@@ -40,22 +39,35 @@ impl ApiDesk {
             let text = format!("The keypair '{name}' already exists.");
             return Err(ApiError::new("InvalidKeyPair.Duplicate", text));
         }
+        let public_key = (action == "ImportKeyPair")
+            .then(|| String::from_utf8_lossy(input.bytes("PublicKeyMaterial").unwrap_or_default()))
+            .map(std::borrow::Cow::into_owned);
         let id = self.new_id("key");
-        let material = input.bytes("PublicKeyMaterial").unwrap_or(id.as_bytes());
-        let digest = Sha256::digest(material);
-        let hex: Vec<String> = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let kind = if input.text("KeyType") == Some("ed25519") { "ed25519" } else { "rsa" };
+        // Where instances run, the pair opens them; there no type but ed25519 can be asked for.
+        let made = self.secret.as_ref().filter(|_| public_key.is_none());
+        let made = made.and_then(|secret| secret.ssh_key_pair(&id));
+        let public_key = public_key.or(made.as_ref().map(|pair| pair.public.clone()));
+        let (kind, fingerprint) = match &public_key {
+            Some(text) => read_public_key(text).ok_or_else(|| {
+                let text = "Key is not in valid OpenSSH public key format";
+                ApiError::new("InvalidKeyPair.Format", text)
+            })?,
+            None => {
+                let kind = if input.text("KeyType") == Some("ed25519") { "ed25519" } else { "rsa" };
+                (kind, created_fingerprint(kind, &id))
+            }
+        };
         let tags = tags_for(input, "key-pair");
-        let pair = KeyPair { id, fingerprint: hex.join(":"), kind, created: self.now, tags };
+        let pair = KeyPair { id, fingerprint, kind, public_key, created: self.now, tags };
         let mut answer = WireValue::structure()
             .with("KeyPairId", pair.id.as_str())
             .with("KeyName", name)
             .with("KeyFingerprint", pair.fingerprint.as_str())
             .with_some("Tags", (!pair.tags.is_empty()).then(|| tags_to_wire(&pair.tags)));
         if action == "CreateKeyPair" {
-            let text =
+            let none =
                 "no key: the instances of this API are modelled, and nobody logs in to them\n";
-            answer.set("KeyMaterial", text);
+            answer.set("KeyMaterial", made.map_or(none.to_owned(), |pair| pair.private));
         }
         self.key_pairs.insert(key, pair);
         Ok(PendingAnswer::Ready(answer))
@@ -91,6 +103,7 @@ impl ApiDesk {
             _ => tag_values(&pair.tags, filter),
         };
         let pairs = filter_by(pairs, input, values, &known)?;
+        let with_key = input.flag("IncludePublicKey") == Some(true);
         let written = pairs.into_iter().map(|(name, pair)| {
             WireValue::structure()
                 .with("KeyPairId", pair.id.as_str())
@@ -98,6 +111,7 @@ impl ApiDesk {
                 .with("KeyFingerprint", pair.fingerprint.as_str())
                 .with("KeyType", pair.kind)
                 .with("CreateTime", self.instant(pair.created))
+                .with_some("PublicKey", pair.public_key.as_deref().filter(|_| with_key))
                 .with_some("Tags", (!pair.tags.is_empty()).then(|| tags_to_wire(&pair.tags)))
         });
         Ok(WireValue::structure().with("KeyPairs", WireValue::list_of(written)))

@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
+use crate::credit_terms::{check_mode, declared_by};
 use crate::listing::refuse_others;
+use crate::resource_tags::{check_tag_count, set_tags, tags_for};
 
 /// Specification of an instance to be launched, without its pool and its market.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,12 +39,16 @@ pub(crate) struct LaunchSpec {
     pub(crate) monitored: bool,
     /// Whether the instance may forward other hosts' traffic, which has no effect here.
     pub(crate) skips_source_check: bool,
-    /// The root device: the first block device that the launch names.
-    pub(crate) root_device: Option<WireValue>,
+    /// The block devices that the launch names; the first one is the root device.
+    pub(crate) devices: Vec<WireValue>,
     /// Tags that name the template from which the instance was launched.
     pub(crate) template_tags: Vec<(String, String)>,
-    /// Tags of the root volume.
+    /// Tags of the volumes that are created with the instance.
     pub(crate) volume_tags: Vec<(String, String)>,
+    /// Tags of the instance's network interface.
+    pub(crate) interface_tags: Vec<(String, String)>,
+    /// Tags of the spot request that the launch creates.
+    pub(crate) request_tags: Vec<(String, String)>,
     pub(crate) ebs_optimized: bool,
 }
 
@@ -82,7 +88,8 @@ impl LaunchSpec {
     ///
     /// # Errors
     ///
-    /// `UnsupportedOperation` for a parameter that would matter and is not supported.
+    /// `UnsupportedOperation` for a parameter that would matter and is not supported; `InvalidParameterValue` for a value that EC2
+    /// refuses.
     pub(crate) fn overridden(mut self, input: &WireValue) -> Result<Self, ApiError> {
         let said = |from: &WireValue, name: &str| {
             from.text(name).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -99,6 +106,7 @@ impl LaunchSpec {
         self.subnet = text("SubnetId").or(self.subnet);
         self.private_ip = read_address(input)?.or(self.private_ip);
         self.user_data = text("UserData").or(self.user_data);
+        self.user_data.as_deref().map_or(Ok(()), check_user_data)?;
         self.shutdown_behavior =
             text("InstanceInitiatedShutdownBehavior").or(self.shutdown_behavior);
         self.set_groups(input, ("SecurityGroupIds", "SecurityGroups"));
@@ -116,8 +124,9 @@ impl LaunchSpec {
             }
             self.zone = said(placement, "AvailabilityZone").or(self.zone);
         }
-        self.root_device = input.list("BlockDeviceMappings").first().cloned().or(self.root_device);
-        self.volume_tags.extend(tags_for(input, "volume"));
+        if let devices @ [_, ..] = input.list("BlockDeviceMappings") {
+            self.devices = devices.to_vec();
+        }
         if let [interface, others @ ..] = input.list("NetworkInterfaces") {
             if text("SubnetId").is_some() {
                 let text = "Network interfaces and an instance-level subnet ID may not be specified on the same request";
@@ -164,7 +173,7 @@ impl LaunchSpec {
                 return Err(ApiError::new("UnsupportedOperation", text));
             }
         }
-        self.tags.extend(tags_for(input, "instance"));
+        self.add_tags(input);
         self.hibernation |= flag_at(&["HibernationOptions", "Configured"]);
         self.keeps_from_termination |= input.flag("DisableApiTermination") == Some(true);
         self.keeps_from_stop |= input.flag("DisableApiStop") == Some(true);
@@ -176,6 +185,18 @@ impl LaunchSpec {
         self.profile = input.member("IamInstanceProfile").cloned().or(self.profile);
         self.metadata = input.member("MetadataOptions").cloned().or(self.metadata);
         Ok(self)
+    }
+
+    /// Adds the tags that a call gives the instance and what is created with it; a tag replaces an earlier one with its key.
+    pub(crate) fn add_tags(&mut self, input: &WireValue) {
+        for (tags, kind) in [
+            (&mut self.tags, "instance"),
+            (&mut self.volume_tags, "volume"),
+            (&mut self.interface_tags, "network-interface"),
+            (&mut self.request_tags, "spot-instances-request"),
+        ] {
+            set_tags(tags, &tags_for(input, kind));
+        }
     }
 
     fn set_groups(&mut self, input: &WireValue, (ids, names): (&str, &str)) {
@@ -190,7 +211,7 @@ impl LaunchSpec {
     ///
     /// # Errors
     ///
-    /// `MissingParameter` or the code of a malformed image id.
+    /// `MissingParameter`, the code of a malformed image id, `TagLimitExceeded`, or `InvalidParameterValue` for credits.
     pub(crate) fn check(&self) -> Result<(), ApiError> {
         if self.image.is_empty() {
             let text = "The request must contain the parameter ImageId";
@@ -202,7 +223,10 @@ impl LaunchSpec {
             let text = format!("Invalid id: \"{}\" (expecting \"ami-...\")", self.image);
             return Err(ApiError::new("InvalidAMIID.Malformed", text));
         }
-        Ok(())
+        let tags = [&self.tags, &self.volume_tags, &self.interface_tags, &self.request_tags];
+        tags.into_iter().try_for_each(|tags| check_tag_count(tags.len()))?;
+        declared_by(&self.tags)?;
+        self.cpu_credits.as_deref().map_or(Ok(()), check_mode)
     }
 
     /// The specification, with EC2's default instance type if the specification names none.
@@ -214,6 +238,23 @@ impl LaunchSpec {
     }
 }
 
+/// Most bytes of user data.
+const USER_DATA_BYTES: usize = 16 << 10;
+
+/// Fails for user data, in base64, that are too long.
+///
+/// # Errors
+///
+/// `InvalidParameterValue`.
+pub(crate) fn check_user_data(data: &str) -> Result<(), ApiError> {
+    let digits = data.bytes().filter(|it| !it.is_ascii_whitespace() && *it != b'=').count();
+    if digits * 3 / 4 <= USER_DATA_BYTES {
+        return Ok(());
+    }
+    let text = format!("User data is limited to {USER_DATA_BYTES} bytes");
+    Err(ApiError::new("InvalidParameterValue", text))
+}
+
 /// The private address that an input names.
 fn read_address(input: &WireValue) -> Result<Option<Ipv4Addr>, ApiError> {
     let text = input.text("PrivateIpAddress").filter(|text| !text.is_empty());
@@ -222,20 +263,4 @@ fn read_address(input: &WireValue) -> Result<Option<Ipv4Addr>, ApiError> {
         text.parse().map_err(|_| ApiError::new("InvalidParameterValue", wrong()))
     };
     text.map(read).transpose()
-}
-
-/// The tags that a call gives resources of this kind.
-pub(crate) fn tags_for(input: &WireValue, resource: &str) -> Vec<(String, String)> {
-    let specifications = input.list("TagSpecifications").iter();
-    let own = specifications.filter(|tags| tags.text("ResourceType") == Some(resource));
-    own.flat_map(|tags| read_tags(tags, "Tags")).collect()
-}
-
-/// Reads the tags in the list `name` of an input.
-pub(crate) fn read_tags(input: &WireValue, name: &str) -> Vec<(String, String)> {
-    let tag = |tag: &WireValue| {
-        let value = tag.text("Value").unwrap_or_default().to_owned();
-        Some((tag.text("Key")?.to_owned(), value))
-    };
-    input.list(name).iter().filter_map(tag).collect()
 }

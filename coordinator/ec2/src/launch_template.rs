@@ -1,16 +1,17 @@
 //! Launch templates and their versions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::desk_records::{LaunchTemplate, TemplateVersion};
-use crate::ec2_instance::{Ec2Instance, tags_to_wire};
+use crate::ec2_instance::Ec2Instance;
 use crate::instance_answers::tag_values;
-use crate::launch_spec::{self, LaunchSpec, tags_for};
+use crate::launch_spec::{self, LaunchSpec};
 use crate::listing::{filter_by, refuse_others, take_page};
-use crate::names::account_number;
+use crate::names::{account_number, check_id};
+use crate::resource_tags::{tags_for, tags_to_wire};
 
 /// Key of a template's market options, which are read when instances are launched.
 const MARKET: &str = "InstanceMarketOptions";
@@ -20,7 +21,8 @@ fn number(version: usize) -> i64 {
 }
 
 impl LaunchTemplate {
-    /// The number of the template's version with this name: a number, `$Latest` or `$Default`.
+    /// The number of the template's version that a name stands for: a number, `$Latest` or `$Default` (also for no name). `None` if
+    /// there is no such version.
     fn version_named(&self, name: Option<&str>) -> Option<usize> {
         let version = match name {
             None | Some("" | "$Default") => self.default,
@@ -88,6 +90,15 @@ fn own_tags(it: &Ec2Instance) -> Option<WireValue> {
     })
 }
 
+/// EC2's error for a call that lists templates by name, one of which is not there.
+fn one_is_missing(error: ApiError) -> ApiError {
+    if error.code != "InvalidLaunchTemplateName.NotFoundException" {
+        return error;
+    }
+    let text = "At least one of the launch templates specified in the request does not exist.";
+    ApiError { message: text.to_owned(), ..error }
+}
+
 fn creator(scope: &CallScope) -> String {
     format!("arn:aws:iam::{}:root", account_number(&scope.account))
 }
@@ -140,6 +151,13 @@ impl ApiDesk {
         named: &WireValue,
     ) -> Result<&LaunchTemplate, ApiError> {
         let (id, name) = (named.text("LaunchTemplateId"), named.text("LaunchTemplateName"));
+        if id.is_some() && name.is_some() {
+            let text = "Either provide launch template ID or launch template name, not both.";
+            return Err(ApiError::new("InvalidParameterCombination", text));
+        }
+        if let Some(id) = id {
+            check_id("InvalidLaunchTemplateId.Malformed", id, "lt-")?;
+        }
         let mut own = self.templates.iter().filter(|it| it.scope == *scope);
         let found = own.find(|it| id.map_or(name == Some(it.name.as_str()), |id| id == it.id));
         found.ok_or_else(|| match (id, name) {
@@ -149,13 +167,14 @@ impl ApiDesk {
                 );
                 ApiError::new("InvalidLaunchTemplateId.NotFound", text)
             }
-            (None, Some(_)) => {
-                let text =
-                    "At least one of the launch templates specified in the request does not exist.";
+            (None, Some(name)) => {
+                let text = format!(
+                    "The specified launch template, with template name {name}, does not exist."
+                );
                 ApiError::new("InvalidLaunchTemplateName.NotFoundException", text)
             }
             (None, None) => {
-                let text = "Give LaunchTemplateId or LaunchTemplateName";
+                let text = "The request must contain the parameter launch template ID or launch template name";
                 ApiError::new("MissingParameter", text)
             }
         })
@@ -195,6 +214,13 @@ impl ApiDesk {
         ];
         refuse_others("CreateLaunchTemplate", input, &played)?;
         let name = input.text("LaunchTemplateName").unwrap_or_default().to_owned();
+        let is_legal = |it: u8| it.is_ascii_alphanumeric() || b"().-/_".contains(&it);
+        if !(3..=128).contains(&name.len()) || !name.bytes().all(is_legal) {
+            let text = format!(
+                "Invalid launch template name: '{name}'. A name has 3 to 128 letters, digits and the characters ().-/_"
+            );
+            return Err(ApiError::new("InvalidLaunchTemplateName.MalformedException", text));
+        }
         if self.templates.iter().any(|it| it.scope == *scope && it.name == name) {
             let text = "Launch template name already in use.";
             return Err(ApiError::new("InvalidLaunchTemplateName.AlreadyExistsException", text));
@@ -239,7 +265,7 @@ impl ApiDesk {
         let template = self.template_mut(scope, input)?;
         if let Some(source) = input.text("SourceVersion") {
             let mut whole = template.version(Some(source))?.data.clone();
-            data.members().for_each(|(name, value)| whole.set(name, value.clone()));
+            data.members().for_each(|(name, value)| whole.set(name.to_owned(), value.clone()));
             data = whole;
         }
         let description = input.text("VersionDescription").map(str::to_owned);
@@ -259,10 +285,17 @@ impl ApiDesk {
         let played =
             ["ClientToken", "LaunchTemplateId", "LaunchTemplateName", "DefaultVersion", "DryRun"];
         refuse_others("ModifyLaunchTemplate", input, &played)?;
+        if input.text("LaunchTemplateId").is_some() && input.text("LaunchTemplateName").is_some() {
+            let text =
+                "Either provide launch template ID or launch template name to modify the template.";
+            return Err(ApiError::new("InvalidParameterCombination", text));
+        }
         let template = self.template_mut(scope, input)?;
-        if let Some(version) = input.text("DefaultVersion") {
-            let Some(version) = template.version_named(Some(version)) else {
-                let text = "Could not find the specified version";
+        if let Some(name) = input.text("DefaultVersion") {
+            let Some(version) = template.version_named(Some(name)) else {
+                let text = format!(
+                    "The launch template version {name} is not found for the specified launch template."
+                );
                 return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
             };
             template.default = version;
@@ -307,7 +340,8 @@ impl ApiDesk {
             ("LaunchTemplateName", "LaunchTemplateNames"),
         ] {
             for named in input.texts(list) {
-                found.push(self.named_template(scope, &WireValue::structure().with(key, named))?);
+                let wanted = WireValue::structure().with(key, named);
+                found.push(self.named_template(scope, &wanted).map_err(one_is_missing)?);
             }
         }
         if input.list("LaunchTemplateIds").is_empty()
@@ -328,6 +362,38 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
+    /// The latest and default versions of all templates, for a call that names no template.
+    fn describe_of_all_templates(
+        &self,
+        scope: &CallScope,
+        named: &[&str],
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        if named.is_empty() || named.iter().any(|name| !["$Latest", "$Default"].contains(name)) {
+            let text = "To describe the launch template data for all your launch templates, for \u{2018}--versions\u{2019} \
+                        specify \u{2018}$Latest\u{2019}, \u{2018}$Default\u{2019}, or both, and omit \
+                        \u{2018}--launch-template-id\u{2019}, \u{2018}--launch-template-name\u{2019}, and version numbers. To \
+                        describe the launch template data for a specific launch template, specify \
+                        \u{2018}--launch-template-id\u{2019} or \u{2018}--launch-template-name\u{2019}, and for \
+                        \u{2018}--versions\u{2019} specify one or more of the following values: \u{2018}$Latest\u{2019}, \
+                        \u{2018}$Default\u{2019}, or one or more version numbers.";
+            let code = if named.is_empty() { "MissingParameter" } else { "InvalidParameterValue" };
+            return Err(ApiError::new(code, text));
+        }
+        let own = self.templates.iter().filter(|it| it.scope == *scope);
+        let all = own.flat_map(|it| {
+            let versions: BTreeSet<usize> =
+                named.iter().filter_map(|name| it.version_named(Some(name))).collect();
+            versions.into_iter().map(move |version| (it, version))
+        });
+        let (page, next) = take_page(all.collect(), input, (1, 200))?;
+        let written =
+            page.into_iter().filter_map(|(it, version)| it.version_to_wire(version, self));
+        Ok(WireValue::structure()
+            .with("LaunchTemplateVersions", WireValue::list_of(written))
+            .with_some("NextToken", next))
+    }
+
     pub(crate) fn describe_template_versions(
         &self,
         scope: &CallScope,
@@ -344,17 +410,17 @@ impl ApiDesk {
             "MaxResults",
         ];
         refuse_others("DescribeLaunchTemplateVersions", input, &played)?;
-        let template = self.named_template(scope, input)?;
         let named = input.texts("Versions");
+        if input.text("LaunchTemplateId").or(input.text("LaunchTemplateName")).is_none() {
+            return self.describe_of_all_templates(scope, &named, input);
+        }
+        let template = self.named_template(scope, input)?;
         let mut versions: Vec<usize> = template.versions.keys().rev().copied().collect();
         if !named.is_empty() {
             versions.clear();
             for name in named {
-                let Some(version) = template.version_named(Some(name)) else {
-                    let text = format!("Could not find the specified version {name}");
-                    return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
-                };
-                versions.push(version);
+                template.version(Some(name))?;
+                versions.extend(template.version_named(Some(name)));
             }
         }
         let bound = |name: &str, or: usize| {

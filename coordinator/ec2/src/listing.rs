@@ -2,12 +2,15 @@
 
 use dormouse_ec2_wire::{ApiError, WireValue};
 
+/// The most filters of a call, and the most values of a filter.
+const MOST_FILTERS: (usize, usize) = (50, 200);
+
 /// Keeps the resources that pass all filters of a call. `values_of` returns the values of a resource for the name of a
 /// filter; `None`: there is no filter with this name.
 ///
 /// # Errors
 ///
-/// `InvalidParameterValue` for a filter that is not supported.
+/// `InvalidParameterValue` for a filter that has no name or is not supported; `FilterLimitExceeded` for too many filters or values.
 pub(crate) fn filter_by<T>(
     items: Vec<T>,
     input: &WireValue,
@@ -17,8 +20,14 @@ pub(crate) fn filter_by<T>(
     let filters: Vec<(&str, Vec<&str>)> = input
         .list("Filters")
         .iter()
-        .filter_map(|filter| Some((filter.text("Name")?, filter.texts("Values"))))
+        .map(|filter| (filter.text("Name").unwrap_or_default(), filter.texts("Values")))
         .collect();
+    let (most, most_values) = MOST_FILTERS;
+    if filters.len() > most || filters.iter().any(|(_, values)| values.len() > most_values) {
+        let text =
+            format!("A request has at most {most} filters, and a filter {most_values} values.");
+        return Err(ApiError::new("FilterLimitExceeded", text));
+    }
     for (name, _) in &filters {
         let is_tag = name.starts_with("tag:") && known.contains(&"tag-key");
         if !known.contains(name) && !is_tag {
@@ -35,7 +44,8 @@ pub(crate) fn filter_by<T>(
     Ok(items.into_iter().filter(passes).collect())
 }
 
-/// Whether a value matches a filter's value, in which `*` stands for any text and `?` for any character.
+/// Whether a value matches a filter's value, in which `*` stands for any text and `?` for any character; a character
+/// after a backslash stands for itself.
 fn matches(wanted: &str, value: &str) -> bool {
     let mut rest = value.chars();
     let mut pattern = wanted.chars();
@@ -53,6 +63,12 @@ fn matches(wanted: &str, value: &str) -> bool {
                         return false;
                     }
                     rest = shorter.as_str();
+                }
+            }
+            Some('\\') => {
+                let wanted = pattern.next().unwrap_or('\\');
+                if rest.next() != Some(wanted) {
+                    return false;
                 }
             }
             Some('?') if rest.next().is_some() => {}
@@ -85,7 +101,13 @@ pub(crate) fn take_page<T>(
             );
             return Err(wrong(text));
         }
-        Some(size) => usize::try_from(size.min(most)).unwrap_or(usize::MAX),
+        Some(size) if size > most => {
+            let text = format!(
+                "Value ( {size} ) for parameter maxResults is invalid. Expecting a value less than or equal to {most}."
+            );
+            return Err(wrong(text));
+        }
+        Some(size) => usize::try_from(size).unwrap_or(usize::MAX),
     };
     if from > items.len() {
         return Err(wrong("Invalid NextToken".to_owned()));
@@ -152,6 +174,7 @@ mod tests {
         assert_eq!((seen, pages), (all, 5));
         for wrong in [
             WireValue::structure().with("MaxResults", 4_i64),
+            WireValue::structure().with("MaxResults", 1_001_i64),
             WireValue::structure().with("NextToken", "else"),
         ] {
             let error = take_page(vec![1], &wrong, (5, 1_000)).expect_err("it is refused");
@@ -174,11 +197,19 @@ mod tests {
         let items = vec!["a", "ab", "b", "abc"];
         let both = input(vec![filter("length", vec!["1", "3"]), filter("text", vec!["a*"])]);
         assert_eq!(filter_by(items.clone(), &both, length, &known).expect("known"), ["a", "abc"]);
+        assert!(matches(r"a\*\?b*", "a*?bc") && !matches(r"a\*", "ab"));
         assert!(matches("a?c*", "abcd") && !matches("a?c", "ac") && matches("*", ""));
-        let none = input(vec![filter("colour", vec!["red"])]);
-        assert_eq!(
-            filter_by(items, &none, length, &known).expect_err("unknown").code,
-            "InvalidParameterValue"
-        );
+        let without_name = WireValue::structure().with("Values", vec!["a"]);
+        for (wrong, code) in [
+            (vec![filter("colour", vec!["red"])], "InvalidParameterValue"),
+            (vec![without_name], "InvalidParameterValue"),
+            (vec![filter("text", vec!["a"; 201])], "FilterLimitExceeded"),
+            (vec![filter("text", vec!["a"]); 51], "FilterLimitExceeded"),
+        ] {
+            let error = filter_by(items.clone(), &input(wrong), length, &known).expect_err(code);
+            assert_eq!(error.code, code);
+        }
+        let most = input(vec![filter("text", vec!["a"; 200]); 50]);
+        assert_eq!(filter_by(items, &most, length, &known).expect("not too many"), ["a"]);
     }
 }

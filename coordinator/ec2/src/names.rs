@@ -1,6 +1,18 @@
 //! Ids of resources and accounts, drawn from the run's seed.
 
+use dormouse_ec2_wire::ApiError;
 use dormouse_units::RandomStream;
+
+/// Fails for a text that can't be the id of a resource with this prefix.
+///
+/// # Errors
+///
+/// The given code.
+pub(crate) fn check_id(code: &str, id: &str, prefix: &str) -> Result<(), ApiError> {
+    let rest = id.strip_prefix(prefix).unwrap_or_default();
+    let is_id = rest.len() >= 8 && rest.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-');
+    if is_id { Ok(()) } else { Err(ApiError::new(code, format!("Invalid id: \"{id}\""))) }
+}
 
 /// The id of the `number`-th resource of a kind, like `i-0a1b2c3d4e5f60718`.
 pub(crate) fn resource_id(seed: u64, prefix: &str, number: u64) -> String {
@@ -10,20 +22,30 @@ pub(crate) fn resource_id(seed: u64, prefix: &str, number: u64) -> String {
     }
     // Those of fleets are UUIDs.
     let (high, low) = (stream.next_bits(), stream.next_bits());
-    format!(
-        "{prefix}-{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 48 & 0xfff,
-        low & 0xffff_ffff_ffff
-    )
+    format!("{prefix}-{}", uuid_of(high, low))
 }
 
 /// The id of a resource that an account has from the beginning, like its default VPC.
 pub(crate) fn default_id(seed: u64, prefix: &str, owner: &str) -> String {
     let mut stream = RandomStream::named_stream(seed, &format!("ec2 {prefix}"), owner);
     format!("{prefix}-0{:016x}", stream.next_bits())
+}
+
+/// A UUID that an account has from the beginning.
+pub(crate) fn default_uuid(seed: u64, kind: &str, owner: &str) -> String {
+    let mut stream = RandomStream::named_stream(seed, &format!("ec2 {kind}"), owner);
+    uuid_of(stream.next_bits(), stream.next_bits())
+}
+
+fn uuid_of(high: u64, low: u64) -> String {
+    format!(
+        "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xfff,
+        low >> 48 & 0xfff,
+        low & 0xffff_ffff_ffff
+    )
 }
 
 /// The twelve digits of an account, computed from its access key. An access key of twelve digits is the account number

@@ -1,10 +1,11 @@
-//! The records of a region's network, kept between calls: they route and block nothing.
+//! The records of a region's network, kept between calls. With virtual time they block nothing; live, workers apply the rules of
+//! security groups to the traffic of instances (`traffic_rules`).
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use crate::group_rules::GroupRule;
-use crate::ip_block::IpBlock;
+use crate::ip_block::{IpBlock, Ipv6Block};
 
 /// Tags of a resource, in the order in which they were set.
 pub(crate) type ResourceTags = Vec<(String, String)>;
@@ -16,8 +17,28 @@ pub(crate) struct VpcRecord {
     pub(crate) block: IpBlock,
     /// Address blocks that were added to the VPC, each with the id of its association.
     pub(crate) more_blocks: Vec<(String, IpBlock)>,
+    /// Blocks of IPv6 addresses, each with the id of its association.
+    pub(crate) v6_blocks: Vec<(String, Ipv6Block)>,
     pub(crate) is_default: bool,
     pub(crate) tenancy: String,
+    pub(crate) tags: ResourceTags,
+}
+
+/// Block of addresses that a reservation keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ReservedBlock {
+    Ipv4(IpBlock),
+    Ipv6(Ipv6Block),
+}
+
+/// Reservation of a block of a subnet's addresses: instances that name no address get none of them.
+#[derive(Clone, Debug)]
+pub(crate) struct CidrReservation {
+    pub(crate) id: String,
+    /// Type of the CIDR reservation: `prefix` or `explicit`.
+    pub(crate) kind: String,
+    pub(crate) block: ReservedBlock,
+    pub(crate) description: Option<String>,
     pub(crate) tags: ResourceTags,
 }
 
@@ -31,6 +52,11 @@ pub(crate) struct SubnetRecord {
     pub(crate) is_default: bool,
     pub(crate) maps_public_ip: bool,
     pub(crate) assigns_ipv6: bool,
+    /// The block of IPv6 addresses with the id of its association; `None`: the subnet has none.
+    pub(crate) v6_block: Option<(String, Ipv6Block)>,
+    /// Whether the names of instances are to resolve to their IPv4 address, and to their IPv6 address.
+    pub(crate) named_records: (bool, bool),
+    pub(crate) reservations: Vec<CidrReservation>,
     /// Indices in the subnet's block of the addresses that instances have.
     pub(crate) taken: BTreeSet<u32>,
     /// Index in the subnet's block of the address that is tried first for the next instance.
@@ -57,7 +83,7 @@ pub(crate) struct RouteTable {
     pub(crate) tags: ResourceTags,
 }
 
-/// A security group. Its rules are kept and have no effect.
+/// A security group with its rules, which have an effect on live instances alone.
 #[derive(Clone, Debug)]
 pub(crate) struct SecurityGroup {
     pub(crate) id: String,
@@ -123,7 +149,10 @@ impl RegionNetwork {
     /// The tags of a record, found by its id; `None`: no record has that id.
     pub(crate) fn tags_mut(&mut self, id: &str) -> Option<&mut ResourceTags> {
         let vpcs = self.vpcs.iter_mut().map(|it| (&it.id, &mut it.tags));
-        let subnets = self.subnets.iter_mut().map(|it| (&it.id, &mut it.tags));
+        let subnets = self.subnets.iter_mut().flat_map(|it| {
+            let reserved = it.reservations.iter_mut().map(|own| (&own.id, &mut own.tags));
+            std::iter::once((&it.id, &mut it.tags)).chain(reserved)
+        });
         let gateways = self.gateways.iter_mut().map(|it| (&it.id, &mut it.tags));
         let tables = self.tables.iter_mut().map(|it| (&it.id, &mut it.tags));
         let groups = self.groups.iter_mut().flat_map(|group| {
@@ -137,7 +166,10 @@ impl RegionNetwork {
     /// The ids and tags of all records.
     pub(crate) fn all_tags(&self) -> impl Iterator<Item = (&str, &ResourceTags)> {
         let vpcs = self.vpcs.iter().map(|it| (it.id.as_str(), &it.tags));
-        let subnets = self.subnets.iter().map(|it| (it.id.as_str(), &it.tags));
+        let subnets = self.subnets.iter().flat_map(|it| {
+            let reserved = it.reservations.iter().map(|own| (own.id.as_str(), &own.tags));
+            std::iter::once((it.id.as_str(), &it.tags)).chain(reserved)
+        });
         let gateways = self.gateways.iter().map(|it| (it.id.as_str(), &it.tags));
         let tables = self.tables.iter().map(|it| (it.id.as_str(), &it.tags));
         let groups = self.groups.iter().flat_map(|group| {
@@ -198,6 +230,9 @@ impl RegionNetwork {
             is_default: true,
             maps_public_ip: true,
             assigns_ipv6: false,
+            v6_block: None,
+            named_records: (false, false),
+            reservations: Vec::new(),
             taken: BTreeSet::new(),
             next_place: 4,
             tags: Vec::new(),
@@ -212,18 +247,41 @@ impl SubnetRecord {
         (self.block.usable() as usize).saturating_sub(self.taken.len())
     }
 
+    /// Number of further instances that can have an address without naming it: reserved addresses are left out.
+    pub(crate) fn assignable_addresses(&self) -> usize {
+        if self.reservations.is_empty() {
+            return self.free_addresses();
+        }
+        (4..self.block.size().saturating_sub(1)).filter(|place| self.is_assignable(*place)).count()
+    }
+
+    /// Whether an instance that names no address can get the address at this place of the block.
+    fn is_assignable(&self, place: u32) -> bool {
+        let mut reserved = self.reservations.iter().filter_map(|own| match own.block {
+            ReservedBlock::Ipv4(block) => Some(block),
+            ReservedBlock::Ipv6(_) => None,
+        });
+        let address = self.block.address(place);
+        !self.taken.contains(&place) && reserved.all(|block| block.place_of(address).is_none())
+    }
+
+    /// Whether an instance can have the wanted address: it is free, and not one of the five that EC2 keeps.
+    pub(crate) fn has_free(&self, wanted: Ipv4Addr) -> bool {
+        let last = self.block.size().saturating_sub(1);
+        let place = self.block.place_of(wanted);
+        place.is_some_and(|place| (4..last).contains(&place) && !self.taken.contains(&place))
+    }
+
     /// Takes the wanted address, or the next free one if none is wanted; `None` if the wanted address or every address
     /// is taken.
     pub(crate) fn take_address(&mut self, wanted: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let last = self.block.size().saturating_sub(1);
         let place = match wanted {
-            Some(address) => self
-                .block
-                .place_of(address)
-                .filter(|place| (4..last).contains(place) && !self.taken.contains(place))?,
+            Some(address) if self.has_free(address) => self.block.place_of(address)?,
+            Some(_) => return None,
             None if self.free_addresses() == 0 => return None,
             None => {
-                let free = |place: &u32| !self.taken.contains(place);
+                let free = |place: &u32| self.is_assignable(*place);
                 (self.next_place..last).chain(4..self.next_place.min(last)).find(free)?
             }
         };

@@ -80,7 +80,7 @@ impl PoolMarket {
         self.catalogue.types.values().filter_map(pool).collect()
     }
 
-    /// The type of a pool.
+    /// The catalogue's entry for the instance type of a pool; `None` if the catalogue lacks the type.
     pub(crate) fn offer(&self, kind: &TypeName) -> Option<&InstanceType> {
         self.catalogue.get(kind)
     }
@@ -100,7 +100,7 @@ impl PoolMarket {
         self.availability.get(kind)?.count_at(now)
     }
 
-    /// The next instant at which the pool's price or capacity changes.
+    /// The next instant at which the pool's price or capacity changes; `None` if neither will change.
     pub(crate) fn next_change(&self, kind: &TypeName, now: Time) -> Option<Time> {
         let capacity = self.availability.get(kind).and_then(|trace| trace.next_change(now));
         Time::sooner_of(self.prices.next_change(kind, now), capacity)

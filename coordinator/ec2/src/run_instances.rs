@@ -6,9 +6,12 @@ use dormouse_model::Decision;
 use dormouse_units::{Price, VmId};
 
 use crate::announcements::AnnouncedChange;
+use crate::calls::end_dry_run;
+use crate::catalogue_answers::is_amazon_linux;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer, PoolRefusal};
 use crate::ec2_instance::{Ec2Instance, InstanceStage, InterruptionBehavior, StoppedBy};
-use crate::launch_spec::{self, LaunchSpec, tags_for};
+use crate::key_fingerprint::login_line;
+use crate::launch_spec::{self, LaunchSpec};
 use crate::listing::refuse_others;
 use crate::pool_market::CapacityPool;
 use crate::spot_request::{SpotRequest, SpotState, message_of};
@@ -90,6 +93,7 @@ impl ApiDesk {
         let (template, options) = self.template_of(scope, input.member("LaunchTemplate"))?;
         let spec = template.overridden(input)?.with_default_type();
         spec.check()?;
+        self.check_runs(&spec)?;
         let options = input.member("InstanceMarketOptions").or(options.as_ref());
         let wish = match options {
             Some(options) if options.text("MarketType") == Some("spot") => {
@@ -113,6 +117,7 @@ impl ApiDesk {
         let market = if wish.is_some() { Market::Spot } else { Market::OnDemand };
         self.check_names(scope, &spec)?;
         let pools = self.pools_for(scope, &spec, market)?;
+        end_dry_run(input)?;
         let mut refused = None;
         for (place, pool) in pools.iter().enumerate() {
             let bid = self.bid_in(pool, wish.as_ref().and_then(|wish| wish.bid), market);
@@ -147,8 +152,7 @@ impl ApiDesk {
                 spot_request: None,
                 fleet: None,
             };
-            let request_tags = tags_for(input, "spot-instances-request");
-            return Ok(self.launch_all(&order, wish.as_ref(), (room, least), &request_tags, out));
+            return Ok(self.launch_all(&order, wish.as_ref(), (room, least), out));
         }
         Err(refused.unwrap_or_else(|| {
             let text = format!("Invalid value '{}' for InstanceType.", spec.kind);
@@ -161,14 +165,13 @@ impl ApiDesk {
         order: &LaunchOrder,
         wish: Option<&SpotWish>,
         (count, least): (usize, usize),
-        request_tags: &[(String, String)],
         out: &mut Vec<Decision>,
     ) -> PendingAnswer {
         let mut instances = Vec::with_capacity(count);
         for launch_index in (0_i64..).take(count) {
             let spot_request = wish.map(|wish| {
                 let fleet = order.fleet.clone();
-                let request = (wish, request_tags, fleet);
+                let request = (wish, &order.spec.request_tags[..], fleet);
                 let id = self.new_request(&order.scope, &order.spec, request);
                 self.settle_request(&id, SpotState::Active, "fulfilled");
                 id
@@ -197,6 +200,10 @@ impl ApiDesk {
         if pools.is_empty() {
             return Err(wrong(format!("Invalid value '{}' for InstanceType.", spec.kind)));
         }
+        if spec.cpu_credits.as_deref() == Some("unlimited") && !self.has_credits(&pools) {
+            let text = "CreditSpecification: only instances of burstable types have credits.";
+            return Err(ApiError::new("InvalidParameterCombination", text));
+        }
         let of_subnet = match &spec.subnet {
             Some(subnet) => Some(self.zone_of_subnet(scope, subnet)?),
             None => None,
@@ -223,6 +230,12 @@ impl ApiDesk {
         Ok(pools)
     }
 
+    /// Whether a pool's type is burstable, by the experiment or by its name.
+    pub(crate) fn has_credits(&self, pools: &[CapacityPool]) -> bool {
+        let burstable = |it: &CapacityPool| self.market.offer(&it.kind)?.burstable;
+        pools.iter().any(|it| it.name.starts_with('t') || burstable(it).is_some())
+    }
+
     /// The highest price that is paid for a spot instance of a pool: the price that its user gave, or else the
     /// on-demand price.
     pub(crate) fn bid_in(
@@ -245,13 +258,18 @@ impl ApiDesk {
             (request.instance, request.zone) = (Some(id.clone()), Some(pool.zone.clone()));
         }
         let seat = self.take_seat(&scope, &spec, &pool.zone);
+        let has_amazon_image = is_amazon_linux(&scope.region, &spec.image);
+        let login_key = spec.key.clone().and_then(|name| {
+            let pair = self.key_pairs.get(&(scope.clone(), name.clone()))?;
+            Some((name, login_line(pair.public_key.as_deref()?)?))
+        });
         let instance = Ec2Instance {
             id: id.clone(),
             scope,
             reservation: order.reservation,
             launch_index: order.launch_index,
             token: order.token,
-            tags: [&spec.template_tags[..], &spec.tags].concat(),
+            tags: [&spec.tags[..], &spec.template_tags].concat(),
             spec,
             pool,
             alternatives,
@@ -261,6 +279,7 @@ impl ApiDesk {
             stage: InstanceStage::Pending,
             vm: None,
             vms: Vec::new(),
+            declared: None,
             stopped_by: None,
             marked: None,
             reason: None,
@@ -269,23 +288,39 @@ impl ApiDesk {
             launched: self.now,
             spot_request: order.spot_request,
             seat,
+            volumes: Vec::new(),
+            has_amazon_image,
             number: index as u64,
+            login_key,
+            public_block: self.config.public_block,
+            public_number: 0,
         };
         self.by_id.insert(id, index);
         self.shown.insert(index);
         self.instances.push(instance);
+        self.begin_volumes(index);
         self.begin_vm(index, out);
         index
     }
 
+    /// Gives an instance that starts or resumes another public address.
+    pub(crate) fn give_address(&mut self, index: usize) {
+        if let Some(instance) = self.instances.get_mut(index) {
+            instance.public_number = self.next_address;
+            self.next_address += 1;
+        }
+    }
+
     /// Asks the provider for a VM for an instance.
     pub(crate) fn begin_vm(&mut self, index: usize, out: &mut Vec<Decision>) {
+        self.give_address(index);
         let vm = VmId::new(self.next_vm);
         let Some(instance) = self.instances.get_mut(index) else { return };
         self.next_vm += 1;
         (instance.vm, instance.stage, instance.launched) =
             (Some(vm), InstanceStage::Pending, self.now);
         instance.vms.push(vm);
+        instance.declared = None;
         let (kind, market, bid) = (instance.pool.kind.clone(), instance.market, instance.bid);
         out.push(Decision::Launch { vm, kind, market, bid });
         if market == Market::Spot {
@@ -294,6 +329,7 @@ impl ApiDesk {
         }
         self.by_vm.insert(vm, index);
         self.with_vm.insert(index);
+        self.declare_use(index, out);
         self.announce(index, AnnouncedChange::State("pending"));
     }
 
@@ -337,6 +373,7 @@ impl ApiDesk {
         let Some(instance) = self.instances.get(index) else { return };
         let (scope, spec) = (instance.scope.clone(), instance.spec.clone());
         let seat = self.take_seat(&scope, &spec, &pool.zone);
+        self.move_volumes(index, &pool.zone);
         if let Some(instance) = self.instances.get_mut(index) {
             (instance.pool, instance.seat) = (pool, seat);
         }
@@ -345,21 +382,18 @@ impl ApiDesk {
     /// Handles the refusal of an instance that no client knows of yet.
     pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
         self.leave_seat(index);
+        self.end_volumes(index);
         let Some(instance) = self.instances.get_mut(index) else { return };
         instance.stage = InstanceStage::Refused;
         self.shown.remove(&index);
         let Some(id) = instance.spot_request.clone() else { return };
         let Some(index_of_request) = self.request_by_id.get(&id).copied() else { return };
-        let now = self.now;
         if let Some(request) = self.requests.get_mut(index_of_request) {
             (request.instance, request.zone) = (None, None);
             // A fleet asks for another by itself.
             let is_asked_again = request.fleet.is_none();
             let state = if is_asked_again { SpotState::Open } else { SpotState::Closed };
-            request.becomes(now, state, code);
-            if is_asked_again {
-                self.open_requests.insert(index_of_request);
-            }
+            self.settle_request(&id, state, code);
         }
     }
 
@@ -437,10 +471,9 @@ impl ApiDesk {
     /// Changes the state of a request.
     pub(crate) fn settle_request(&mut self, id: &str, state: SpotState, code: &'static str) {
         let Some(index) = self.request_by_id.get(id).copied() else { return };
-        if let Some(request) = self.requests.get_mut(index) {
-            request.becomes(self.now, state, code);
-        }
-        if state == SpotState::Open {
+        let Some(request) = self.requests.get_mut(index) else { return };
+        request.becomes(self.now, state, code);
+        if request.state == SpotState::Open {
             self.open_requests.insert(index);
         } else {
             self.open_requests.remove(&index);

@@ -1,19 +1,16 @@
 //! A run of EC2's API in virtual time: its machines are modelled, and its time advances only when the caller says so.
 
-use std::sync::Arc;
-
 use dormouse_cloud::ResourceVector;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_engine::Run;
 use dormouse_engine::drive::{
     BOUNDLESS, MachineWorld, ModelledMachines, Reports, beginning_events,
 };
-use dormouse_model::{ApiCall, Bag, Command, Event, Setup, Step};
+use dormouse_model::{Bag, Command, Event, Setup, Step};
 use dormouse_units::{Money, Span, Time};
 
 use crate::announcements::InstanceAnnouncement;
-use crate::call_json::value_to_json;
-use crate::calls::is_change;
+use crate::cells::call_event;
 use crate::desk::{ApiDesk, DeskConfig};
 use crate::desk_policy::DeskPolicy;
 
@@ -99,22 +96,14 @@ impl Ec2Session {
         region: &str,
         request: &ApiRequest,
     ) -> Result<WireValue, ApiError> {
-        let ApiRequest { action, version, input } = request;
-        if !is_change(action) {
+        let Some(event) = call_event(account, region, request) else {
+            let ApiRequest { action, input, .. } = request;
             return self.policy.with_desk(|desk| {
                 desk.set_now(self.now);
                 desk.read(account, region, action, input)
             });
-        }
-        let call = ApiCall {
-            account: account.to_owned(),
-            region: region.to_owned(),
-            action: action.clone(),
-            version: version.clone(),
-            input: value_to_json(input),
         };
-        let token = input.text("ClientToken").map(Arc::from);
-        self.feed(self.now, Event::Called { token, call: Arc::new(call) });
+        self.feed(self.now, event);
         self.play_until(self.now);
         let answer = self.policy.with_desk(ApiDesk::take_answer);
         answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
@@ -136,6 +125,41 @@ impl Ec2Session {
             }
             _ => {}
         }
+    }
+
+    /// Calls `look` with the desk.
+    #[cfg(test)]
+    pub(crate) fn with_desk<T>(&self, look: impl FnOnce(&mut ApiDesk) -> T) -> T {
+        self.policy.with_desk(look)
+    }
+
+    /// What the worker of a VM would have to know of the VM's instance.
+    #[cfg(test)]
+    pub(crate) fn cell_of(&self, vm: dormouse_units::VmId) -> Option<crate::InstanceFacts> {
+        self.policy.with_desk(|desk| desk.cell_of(vm))
+    }
+
+    /// Adds output of the instance on a VM, as a worker reports it.
+    #[cfg(test)]
+    pub(crate) fn add_console(
+        &self,
+        now: Time,
+        vm: dormouse_units::VmId,
+        text: &str,
+    ) -> Option<String> {
+        self.policy.with_desk(|desk| desk.add_console(now, vm, text))
+    }
+
+    /// Tells the desk of a change to a VM that takes no time on modelled machines; its decisions are dropped.
+    #[cfg(test)]
+    pub(crate) fn hear(&self, notice: &dormouse_model::Notice) {
+        self.policy.with_desk(|desk| desk.hear(notice, &mut Vec::new()));
+    }
+
+    /// The call of an instance that shuts itself down.
+    #[cfg(test)]
+    pub(crate) fn shutdown_call(&self, vm: dormouse_units::VmId) -> Option<Event> {
+        self.policy.with_desk(|desk| desk.shutdown_call(vm))
     }
 
     /// Interrupts an instance now, as an act of the provider that the experiment does not foresee; false if the

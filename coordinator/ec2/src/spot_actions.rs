@@ -3,13 +3,20 @@
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
+use dormouse_units::Span;
 
+use crate::calls::end_dry_run;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::ec2_instance::{InstanceStage, InterruptionBehavior};
-use crate::launch_spec::{LaunchSpec, tags_for};
+use crate::launch_spec::LaunchSpec;
 use crate::listing::refuse_others;
+use crate::names::check_id;
+use crate::resource_tags::tags_for;
 use crate::run_instances::{SpotWish, check_behavior, read_price};
 use crate::spot_request::SpotState;
+
+/// How long a one-time request is valid if its user does not say so.
+const ONE_TIME_VALIDITY: Span = Span::from_secs(7 * 86_400);
 
 impl ApiDesk {
     pub(crate) fn request_spot_instances(
@@ -39,6 +46,7 @@ impl ApiDesk {
         refuse_others("LaunchSpecification", launch, &known)?;
         let spec = LaunchSpec::default().overridden(launch)?.with_default_type();
         spec.check()?;
+        self.check_runs(&spec)?;
         self.check_names(scope, &spec)?;
         self.pools_for(scope, &spec, Market::Spot)?;
         let wish = SpotWish {
@@ -58,14 +66,17 @@ impl ApiDesk {
             let text = format!("InstanceCount {count} is not from 1 to 1000");
             return Err(ApiError::new("InvalidParameterValue", text));
         }
+        end_dry_run(input)?;
         let tags = tags_for(input, "spot-instances-request");
         let from = input.instant("ValidFrom").map(|from| self.time_of(from));
+        let usual = || from.unwrap_or(self.now).max(self.now) + ONE_TIME_VALIDITY;
+        let until = until.or_else(|| (!wish.is_persistent).then(usual));
         let mut answers = Vec::new();
         for _ in 0..count {
             let id = self.new_request(scope, &spec, (&wish, &tags, None));
             let index = self.request_by_id.get(&id).copied();
             if let Some(request) = index.and_then(|index| self.requests.get_mut(index)) {
-                request.valid_from = from;
+                (request.valid_from, request.valid_until) = (from, until);
                 if from.is_some_and(|from| from > self.now) {
                     request.becomes(self.now, SpotState::Open, "not-scheduled-yet");
                 }
@@ -87,6 +98,7 @@ impl ApiDesk {
         for id in input.texts("SpotInstanceRequestIds") {
             named.push(self.request_of(scope, id)?);
         }
+        end_dry_run(input)?;
         let mut answers = Vec::new();
         for index in named {
             let Some(request) = self.requests.get(index) else { continue };
@@ -124,8 +136,9 @@ impl ApiDesk {
     ///
     /// # Errors
     ///
-    /// `InvalidSpotInstanceRequestID.NotFound`.
+    /// `InvalidSpotInstanceRequestID.Malformed` or `InvalidSpotInstanceRequestID.NotFound`.
     pub(crate) fn request_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
+        check_id("InvalidSpotInstanceRequestID.Malformed", id, "sir-")?;
         let own = |index: &&usize| {
             let request = self.requests.get(**index);
             request.is_some_and(|it| it.scope == *scope)

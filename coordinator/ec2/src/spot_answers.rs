@@ -1,19 +1,20 @@
 //! Spot requests, spot prices and placement scores as EC2 writes them.
 
 use dormouse_cloud::Market;
-use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_ec2_wire::{ApiError, WireValue, write_instant};
 
+use crate::catalogue_answers::zone_id;
 use crate::desk::{ApiDesk, CallScope};
-use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::pool_market::{CapacityPool, price_text};
+use crate::resource_tags::tags_to_wire;
 use crate::spot_request::SpotRequest;
 
 /// Length of a price history if the caller gives no StartTime, in microseconds.
 const NINETY_DAYS: i64 = 90 * 86_400 * 1_000_000;
 
-const FILTERS: [&str; 13] = [
+const FILTERS: [&str; 20] = [
     "spot-instance-request-id",
     "state",
     "status-code",
@@ -22,6 +23,13 @@ const FILTERS: [&str; 13] = [
     "launch.instance-type",
     "launch.image-id",
     "launch.key-name",
+    "launch.group-id",
+    "launch.group-name",
+    "launch.monitoring-enabled",
+    "create-time",
+    "valid-from",
+    "valid-until",
+    "fault-code",
     "launched-availability-zone",
     "spot-price",
     "product-description",
@@ -30,13 +38,19 @@ const FILTERS: [&str; 13] = [
 ];
 
 impl ApiDesk {
+    /// The security groups of a request's instances: their ids and names.
+    fn groups_of_request<'a>(&'a self, request: &'a SpotRequest) -> Vec<(&'a str, &'a str)> {
+        let subnet = request.spec.subnet.as_ref();
+        let subnet = subnet.and_then(|id| self.network(&request.scope).subnet(id));
+        let vpc = subnet.map(|subnet| subnet.vpc.as_str());
+        self.groups_of_spec(&request.scope, &request.spec, vpc)
+    }
+
     /// A spot request in the form of EC2's answers.
     pub(crate) fn request_to_wire(&self, request: &SpotRequest) -> WireValue {
         let spec = &request.spec;
-        let vpc = spec.subnet.as_ref().and_then(|id| self.network(&request.scope).subnet(id));
-        let vpc = vpc.map(|subnet| subnet.vpc.as_str());
         let groups = self
-            .groups_of_spec(&request.scope, spec, vpc)
+            .groups_of_request(request)
             .into_iter()
             .map(|(id, name)| WireValue::structure().with("GroupId", id).with("GroupName", name));
         let launch = WireValue::structure()
@@ -102,6 +116,18 @@ impl ApiDesk {
         }
         let one = |value: &str| Some(vec![value.to_owned()]);
         let values = |it: &&SpotRequest, name: &str| match name {
+            "launch.group-id" => {
+                Some(self.groups_of_request(it).iter().map(|(id, _)| (*id).to_owned()).collect())
+            }
+            "launch.group-name" => Some(
+                self.groups_of_request(it).iter().map(|(_, name)| (*name).to_owned()).collect(),
+            ),
+            "launch.monitoring-enabled" => one(&it.spec.monitored.to_string()),
+            "create-time" => one(&self.time_text(it.created)),
+            "valid-from" => Some(it.valid_from.map(|at| self.time_text(at)).into_iter().collect()),
+            "valid-until" => {
+                Some(it.valid_until.map(|at| self.time_text(at)).into_iter().collect())
+            }
             "spot-instance-request-id" => one(&it.id),
             "state" => one(it.state.name()),
             "status-code" => one(it.code),
@@ -143,7 +169,12 @@ impl ApiDesk {
         ];
         refuse_others("DescribeSpotPriceHistory", input, &played)?;
         let kinds = input.texts("InstanceTypes");
-        let zone = input.text("AvailabilityZone");
+        let zone = input.text("AvailabilityZone").filter(|zone| !zone.is_empty());
+        let zones = self.market.zones(&scope.region);
+        if let Some(zone) = zone.filter(|zone| zones.iter().all(|known| known != zone)) {
+            let text = format!("Invalid availability zone: [{zone}]");
+            return Err(ApiError::new("InvalidParameterValue", text));
+        }
         let products = input.texts("ProductDescriptions");
         let is_linux = |product: &&str| product.starts_with("Linux/UNIX");
         let begins = self.config.begins_unix_us;
@@ -155,6 +186,8 @@ impl ApiDesk {
                 .ok_or_else(|| ApiError::new("InvalidParameterValue", "Invalid NextToken"))?,
             None => (input.instant("EndTime").unwrap_or(now).min(now), None),
         };
+        // The price at the end is part of every history, even of one that would begin later.
+        let start = start.min(end);
         let pools = self.market.pools(&scope.region).into_iter().filter(|pool| {
             (kinds.is_empty() || kinds.contains(&pool.name.as_str()))
                 && zone.is_none_or(|zone| zone == pool.zone)
@@ -175,8 +208,9 @@ impl ApiDesk {
         rows.sort_by(|a, b| {
             b.0.cmp(&a.0).then_with(|| (&a.1.name, &a.1.zone).cmp(&(&b.1.name, &b.1.zone)))
         });
-        let values = |(_, pool, price): &(i64, CapacityPool, String), name: &str| {
+        let values = |(at, pool, price): &(i64, CapacityPool, String), name: &str| {
             let value = match name {
+                "timestamp" => write_instant(*at),
                 "instance-type" => pool.name.clone(),
                 "availability-zone" => pool.zone.clone(),
                 "product-description" => "Linux/UNIX".to_owned(),
@@ -185,7 +219,13 @@ impl ApiDesk {
             };
             Some(vec![value])
         };
-        let known = ["instance-type", "availability-zone", "product-description", "spot-price"];
+        let known = [
+            "instance-type",
+            "availability-zone",
+            "product-description",
+            "spot-price",
+            "timestamp",
+        ];
         let rows = filter_by(rows, input, values, &known)?;
         let mut paged = WireValue::structure();
         paged.set(
@@ -271,7 +311,7 @@ impl ApiDesk {
             WireValue::structure()
                 .with("Region", region)
                 .with("Score", score)
-                .with_some("AvailabilityZoneId", zone)
+                .with_some("AvailabilityZoneId", zone.map(|zone| zone_id(&zone)))
         });
         Ok(WireValue::structure()
             .with("SpotPlacementScores", WireValue::list_of(written))

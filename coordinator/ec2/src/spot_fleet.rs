@@ -6,10 +6,12 @@ use dormouse_model::Decision;
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::desk_records::{FleetKind, FleetPool, InstanceFleet};
-use crate::ec2_instance::{InterruptionBehavior, tags_to_wire};
-use crate::fleet::{units, whole};
-use crate::launch_spec::{self, LaunchSpec, tags_for};
+use crate::ec2_instance::InterruptionBehavior;
+use crate::fleet::{read_capacity, read_weight, whole};
+use crate::launch_spec::{self, LaunchSpec};
 use crate::listing::{refuse_others, take_page};
+use crate::names::check_id;
+use crate::resource_tags::{tags_for, tags_to_wire};
 use crate::run_instances::read_price;
 
 fn not_found(id: &str) -> ApiError {
@@ -83,9 +85,8 @@ impl ApiDesk {
         if let Some(price) = price.map(read_price).transpose()? {
             pools.iter_mut().for_each(|pool| pool.bid = pool.bid.or(Some(price)));
         }
-        let number = |name: &str| u64::try_from(config.integer(name).unwrap_or(0)).unwrap_or(0);
-        let total = number("TargetCapacity").min(10_000);
-        let on_demand = number("OnDemandTargetCapacity").min(total);
+        let total = read_capacity(config, "TargetCapacity")?.unwrap_or(0);
+        let on_demand = read_capacity(config, "OnDemandTargetCapacity")?.unwrap_or(0).min(total);
         let fleet = InstanceFleet {
             id: self.new_id("sfr"),
             scope: scope.clone(),
@@ -115,7 +116,6 @@ impl ApiDesk {
             instances: Vec::new(),
             errors: Vec::new(),
             tags: tags_for(config, "spot-fleet-request"),
-            instance_tags: Vec::new(),
         };
         let id = fleet.id.clone();
         self.fleets.push(fleet);
@@ -143,10 +143,11 @@ impl ApiDesk {
         launch.set("SecurityGroups", WireValue::List(Vec::new()));
         let spec = LaunchSpec::default().overridden(&launch)?;
         spec.check()?;
+        self.check_runs(&spec)?;
         self.check_names(scope, &spec)?;
         let price = launch.text("SpotPrice").filter(|price| !price.is_empty());
         let bid = price.map(read_price).transpose()?;
-        let weight = units(launch.float("WeightedCapacity").unwrap_or(1.0)).max(1);
+        let weight = read_weight(&launch)?;
         let found = self.pools_for(scope, &spec, Market::Spot)?.into_iter();
         let pool = |pool| FleetPool {
             spec: spec.clone(),
@@ -160,6 +161,7 @@ impl ApiDesk {
     }
 
     pub(crate) fn spot_fleet_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
+        check_id("InvalidSpotFleetRequestId.Malformed", id, "sfr-")?;
         let is_it =
             |it: &InstanceFleet| it.id == id && it.scope == *scope && it.spot_config.is_some();
         self.fleets.iter().position(is_it).ok_or_else(|| not_found(id))
@@ -185,11 +187,10 @@ impl ApiDesk {
             let text = format!("The spot fleet request '{id}' is not active");
             return Err(ApiError::new("SpotFleetRequestNotInModifiableState", text));
         }
-        let number = |name: &str| input.integer(name).map(|of| u64::try_from(of).unwrap_or(0));
-        let on_demand = number("OnDemandTargetCapacity").unwrap_or(fleet.on_demand_target / 1_000);
-        let all = number("TargetCapacity")
-            .unwrap_or((fleet.spot_target + fleet.on_demand_target) / 1_000)
-            .min(10_000);
+        let on_demand = read_capacity(input, "OnDemandTargetCapacity")?;
+        let on_demand = on_demand.unwrap_or(fleet.on_demand_target / 1_000);
+        let all = read_capacity(input, "TargetCapacity")?;
+        let all = all.unwrap_or((fleet.spot_target + fleet.on_demand_target) / 1_000);
         let on_demand = on_demand.min(all);
         fleet.total = i64::try_from(all).unwrap_or(0);
         (fleet.spot_target, fleet.on_demand_target) =
@@ -219,13 +220,23 @@ impl ApiDesk {
         let (mut done, mut failed) = (Vec::new(), Vec::new());
         for id in input.texts("SpotFleetRequestIds") {
             let answer = WireValue::structure().with("SpotFleetRequestId", id);
-            let Ok(place) = self.spot_fleet_of(scope, id) else {
-                let error = WireValue::structure()
-                    .with("Code", "fleetRequestIdDoesNotExist")
-                    .with("Message", format!("The spot fleet request ID '{id}' does not exist"));
+            let (code, why) = match self.spot_fleet_of(scope, id) {
+                Err(error) if error.code == "InvalidSpotFleetRequestId.Malformed" => {
+                    ("fleetRequestIdMalformed", "is malformed")
+                }
+                Err(_) => ("fleetRequestIdDoesNotExist", "does not exist"),
+                Ok(place) if self.fleets.get(place).is_some_and(|it| it.state != "active") => {
+                    ("fleetRequestNotInCancellableState", "can't be cancelled in its state")
+                }
+                Ok(_) => ("", ""),
+            };
+            if !code.is_empty() {
+                let text = format!("The spot fleet request ID '{id}' {why}");
+                let error = WireValue::structure().with("Code", code).with("Message", text);
                 failed.push(answer.with("Error", error));
                 continue;
-            };
+            }
+            let place = self.spot_fleet_of(scope, id)?;
             let Some(fleet) = self.fleets.get_mut(place) else { continue };
             let before = state_of(fleet.state);
             fleet.state = if ends { "deleted_terminating" } else { "deleted_running" };

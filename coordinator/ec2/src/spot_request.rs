@@ -54,8 +54,10 @@ pub(crate) struct SpotRequest {
 }
 
 impl SpotRequest {
-    /// Changes the state and the status code.
+    /// Changes the state and the status code. A request that is closed or cancelled stays so.
     pub(crate) fn becomes(&mut self, now: Time, state: SpotState, code: &'static str) {
+        let is_over = matches!(self.state, SpotState::Closed | SpotState::Cancelled);
+        let state = if is_over { self.state } else { state };
         if (self.state, self.code) != (state, code) {
             (self.state, self.code, self.message) = (state, code, message_of(code));
             self.updated = now;

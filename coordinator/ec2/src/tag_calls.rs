@@ -1,14 +1,12 @@
 //! CreateTags, DeleteTags, DescribeTags.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_model::Decision;
 
+use crate::credit_terms::declared_by;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
-use crate::ec2_instance::set_tags;
-use crate::launch_spec::read_tags;
 use crate::listing::{filter_by, refuse_others, take_page};
-
-/// Greatest number of a resource's tags, not counting the tags of AWS.
-const MAX_TAGS: usize = 50;
+use crate::resource_tags::{check_tag_count, read_tags, reserved_key, set_tags};
 
 /// The kind of a resource, by its id.
 fn kind_of(id: &str) -> &'static str {
@@ -23,8 +21,11 @@ fn kind_of(id: &str) -> &'static str {
         "sfr" => "spot-fleet-request",
         "vpc" => "vpc",
         "subnet" => "subnet",
+        "scr" => "subnet-cidr-reservation",
         "igw" => "internet-gateway",
+        "eni" => "network-interface",
         "vol" => "volume",
+        "snap" => "snapshot",
         "rtb" => "route-table",
         _ => "",
     }
@@ -36,16 +37,18 @@ impl ApiDesk {
         scope: &CallScope,
         action: &str,
         input: &WireValue,
+        out: &mut Vec<Decision>,
     ) -> Result<PendingAnswer, ApiError> {
         refuse_others(action, input, &["Resources", "Tags", "DryRun"])?;
         let tags = read_tags(input, "Tags");
+        if action == "CreateTags" {
+            declared_by(&tags)?;
+        }
         // Deleted is a tag by its key, and only with this value where one is given.
         let with_value: Vec<bool> =
             input.list("Tags").iter().map(|tag| tag.text("Value").is_some()).collect();
         if let Some((key, _)) = tags.iter().find(|(key, _)| key.starts_with("aws:")) {
-            let text =
-                format!("Tag keys starting with 'aws:' are reserved for internal use: {key}");
-            return Err(ApiError::new("InvalidParameterValue", text));
+            return Err(ApiError::new("InvalidParameterValue", reserved_key(key)));
         }
         let named: Vec<String> = input.texts("Resources").into_iter().map(str::to_owned).collect();
         for id in &named {
@@ -57,9 +60,8 @@ impl ApiDesk {
             let is_new = |key: &str| own.iter().all(|(known, _)| known != key);
             let new = tags.iter().filter(|(key, _)| is_new(key)).count();
             let has = own.iter().filter(|(key, _)| !key.starts_with("aws:")).count();
-            if action == "CreateTags" && has + new > MAX_TAGS {
-                let text = "The maximum number of Tags for a resource has been reached.";
-                return Err(ApiError::new("TagLimitExceeded", text));
+            if action == "CreateTags" {
+                check_tag_count(has + new)?;
             }
         }
         for id in &named {
@@ -74,6 +76,9 @@ impl ApiDesk {
             for ((key, value), has_value) in tags.iter().zip(&with_value) {
                 own.retain(|(other, text)| other != key || *has_value && text != value);
             }
+        }
+        for index in named.iter().filter_map(|id| self.by_id.get(id).copied()).collect::<Vec<_>>() {
+            self.declare_use(index, out);
         }
         Ok(PendingAnswer::Ready(WireValue::structure()))
     }
@@ -90,14 +95,26 @@ impl ApiDesk {
                 let index = self.instance_of(scope, id)?;
                 self.instances.get_mut(index).map(|it| &mut it.tags)
             }
-            "volume" => {
-                let none = || {
-                    let text = format!("The volume '{id}' does not exist.");
-                    ApiError::new("InvalidVolume.NotFound", text)
+            "network-interface" => {
+                let none = |_| {
+                    let text = format!("The networkInterface ID '{id}' does not exist");
+                    ApiError::new("InvalidNetworkInterfaceID.NotFound", text)
                 };
-                let instance = format!("i-{}", id.trim_start_matches("vol-"));
-                let index = self.instance_of(scope, &instance).map_err(|_| none())?;
-                self.instances.get_mut(index).map(|it| &mut it.spec.volume_tags)
+                // An interface has the digits of its instance.
+                let of = self.instance_of(scope, &id.replacen("eni-", "i-", 1)).map_err(none)?;
+                self.instances.get_mut(of).map(|it| &mut it.spec.interface_tags)
+            }
+            "volume" => {
+                let text = || format!("The volume '{id}' does not exist.");
+                let volume = self.storage_mut(scope).volume_mut(id);
+                let none = || ApiError::new("InvalidVolume.NotFound", text());
+                Some(&mut volume.ok_or_else(none)?.tags)
+            }
+            "snapshot" => {
+                let text = || format!("The snapshot '{id}' does not exist.");
+                let snapshot = self.storage_mut(scope).snapshot_mut(id);
+                let none = || ApiError::new("InvalidSnapshot.NotFound", text());
+                Some(&mut snapshot.ok_or_else(none)?.tags)
             }
             "spot-instances-request" => {
                 let index = self.request_of(scope, id)?;
@@ -132,9 +149,14 @@ impl ApiDesk {
         };
         for it in self.instances_of(scope) {
             add(&it.id, &it.tags);
-            if it.is_alive() {
-                add(&it.volume_id(), &it.spec.volume_tags);
-            }
+            add(&it.interface_id(), &it.spec.interface_tags);
+        }
+        let storage = self.storage(scope);
+        for it in storage.volumes.values() {
+            add(&it.id, &it.tags);
+        }
+        for it in &storage.snapshots {
+            add(&it.id, &it.tags);
         }
         let own = self.requests.iter();
         for it in own.filter(|it| it.scope == *scope) {

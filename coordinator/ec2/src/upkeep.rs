@@ -56,12 +56,16 @@ impl ApiDesk {
     fn runs(&mut self, vm: VmId) {
         let index = self.by_vm.get(&vm).copied();
         let Some(instance) = self.instance_on(vm) else { return };
+        let resumes = instance.stage == InstanceStage::Stopped;
         (instance.stage, instance.stopped_by, instance.reason) =
             (InstanceStage::Running, None, None);
         instance.marked = None;
         instance.transition.clear();
         let request = instance.spot_request.clone();
         if let Some(index) = index {
+            if resumes {
+                self.give_address(index);
+            }
             self.announce(index, AnnouncedChange::State("running"));
         }
         self.waiting.retain(|waits| Some(*waits) != index);
@@ -167,6 +171,7 @@ impl ApiDesk {
         self.with_vm.remove(&index);
         self.waiting.remove(&index);
         self.leave_seat(index);
+        self.end_volumes(index);
         let now = self.now;
         let Some(instance) = self.instances.get_mut(index) else { return };
         instance.stage = InstanceStage::Terminated(now);
@@ -194,7 +199,7 @@ impl ApiDesk {
         }
     }
 
-    fn is_request_cancelled(&self, index: usize) -> bool {
+    pub(crate) fn is_request_cancelled(&self, index: usize) -> bool {
         let request = self.instances.get(index).and_then(|it| it.spot_request.as_ref());
         let request = request.and_then(|id| self.request_by_id.get(id));
         request
@@ -309,8 +314,14 @@ impl ApiDesk {
 
     /// Removes instances that DescribeInstances no longer shows from the list of instances to be searched.
     fn forget_old(&mut self) {
-        let (now, instances) = (self.now, &self.instances);
-        self.shown.retain(|index| instances.get(*index).is_some_and(|it| it.is_visible(now)));
+        let now = self.now;
+        let is_old =
+            |index: &usize| self.instances.get(*index).is_none_or(|it| !it.is_visible(now));
+        let old: Vec<usize> = self.shown.iter().copied().filter(is_old).collect();
+        for index in old {
+            self.shown.remove(&index);
+            self.instances.forget_described(index);
+        }
     }
 
     /// Sets an alarm for the next time at which a wanted instance that can't be had now may become available.

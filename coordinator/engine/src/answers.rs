@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use dormouse_model::{Decision, Notice, Step};
 use dormouse_units::Time;
 
-/// Most decisions of scheduler programs that may be refused at one instant before the run fails. A program that
-/// answers each refusal with another refused decision would otherwise go on for ever.
+/// Most decisions of scheduler programs that may be refused at one instant before the run fails. A program that answers each
+/// refusal with another refused decision would otherwise continue for ever.
 const MOST_REFUSALS: u64 = 10_000;
 /// Most decisions that scheduler programs may make at one instant before the run fails, such as a program that starts
 /// and stops a task without end.
@@ -67,8 +67,8 @@ impl ProgramAnswers {
         self.failed.is_some()
     }
 
-    /// Returns the reason why the run can't continue because of a program's answers or a step that came out
-    /// differently; `None`: it can.
+    /// Returns the reason why the run can't continue because of a program's answers or a recorded step that was not reproduced;
+    /// `None`: it can.
     pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.failed.as_deref()
     }
@@ -93,7 +93,7 @@ impl ProgramAnswers {
         Some(followed)
     }
 
-    /// Records as the reason of failure that a followed step came out differently.
+    /// Records, as the reason why the run can't continue, that a recorded step was not reproduced.
     pub(crate) fn came_out_otherwise(&mut self, followed: &Step) {
         self.failed = Some(came_out_otherwise(followed));
     }

@@ -5,13 +5,13 @@ use dormouse_units::Time;
 /// State of the checkpoints of a task's current attempt: the answers of its scheme, and the commands to its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CheckpointState {
-    /// Number of the scheme's latest answer; earlier answers no longer count.
+    /// Number of the latest answer of the task's checkpointing scheme; earlier answers no longer count.
     turn: u32,
     /// True if the scheme's latest answer covers all remaining checkpoints of the attempt.
     all_known: bool,
     /// True if a checkpoint must be taken as soon as the task runs.
     due: bool,
-    /// Time at which the last checkpoint was kept or failed, or at which the attempt began if there was none.
+    /// Time at which the last checkpoint was stored or failed; if there was none, the time at which the attempt began.
     since: Time,
     /// True if the machine was commanded to take a checkpoint and hasn't reported its outcome.
     told: bool,
@@ -23,8 +23,7 @@ impl CheckpointState {
         Self { since: now, ..Self::default() }
     }
 
-    /// Returns the time at which the last checkpoint was kept or failed, or at which the attempt began if there was
-    /// none.
+    /// Returns the time at which the last checkpoint was stored or failed; if there was none, the time at which the attempt began.
     pub(crate) const fn last_kept(&self) -> Time {
         self.since
     }
@@ -40,7 +39,7 @@ impl CheckpointState {
         self.turn
     }
 
-    /// Returns whether the scheme's latest answer has this number.
+    /// Returns whether the latest answer of the task's checkpointing scheme is the one with the number `turn`.
     pub(crate) const fn is_last_answer(&self, turn: u32) -> bool {
         self.turn == turn
     }
@@ -72,7 +71,7 @@ impl CheckpointState {
         self.told
     }
 
-    /// Records that the checkpoint that the machine was commanded to take was kept or failed.
+    /// Records that the checkpoint that the machine was commanded to take was stored or failed.
     pub(crate) const fn checkpoint_over(&mut self, now: Time) {
         (self.told, self.since) = (false, now);
     }

@@ -14,20 +14,20 @@ pub struct RunCounts {
     pub preemptions: u32,
     /// Number of completed checkpoints.
     pub checkpoints: u32,
-    /// Attempts that began from a checkpoint; attempts that were sent but never began aren't counted.
+    /// Number of attempts that began from a checkpoint; attempts that were sent but never began aren't counted.
     pub restores: u32,
-    /// Attempts at tasks of a bag that were sent to another VM than the one on which the task ran last, and moves of
+    /// Number of attempts at tasks of a bag that were sent to another VM than the one on which the task ran last, and moves of
     /// parallel jobs to other processors.
     pub migrations: u32,
-    /// Migrations that began on a burstable VM in burst mode, on its credits (Burst-HADS Algorithm 4, attempt 1).
+    /// Number of migrations that began on a burstable VM in burst mode, on its credits (Burst-HADS Algorithm 4, attempt 1).
     #[serde(default)]
     pub burst_starts: u32,
     /// Number of tasks that an idle VM took over from another VM.
     pub steals: u32,
-    /// Parallel jobs that were promoted to the foreground of their own processors.
+    /// Number of parallel jobs that were promoted to the foreground of the processors that they already had.
     #[serde(default)]
     pub swaps: u32,
-    /// Parallel jobs that were killed in the background and restarted in the foreground.
+    /// Number of parallel jobs that were killed in the background and restarted in the foreground.
     #[serde(default)]
     pub kills: u32,
     /// Number of VMs that the provider granted.
@@ -42,11 +42,11 @@ pub struct RunCounts {
     pub hosts_lost: u32,
     /// Number of decisions refused because they never could be carried out: bugs of the policy.
     pub rejected: u32,
-    /// VMs that their scheduler terminated with work left on them, as their price was above its bid (ACC).
+    /// Number of VMs that their scheduler terminated with work left on them, as the VMs' price was above the scheduler's bid (ACC).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub above_bid: u32,
-    /// Tasks whose VM was given back before a checkpoint was taken, since the price exceeded the VM's bid too late for
-    /// one.
+    /// Number of tasks whose VM was given back before their checkpoint was taken: the price rose above the VM's bid so late that
+    /// there was no time for one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unkept: u32,
 }

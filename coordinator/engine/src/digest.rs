@@ -70,10 +70,22 @@ impl DecisionDigest {
                 self.add_number(task.get());
                 self.add_number(vm.get());
             }
+            Decision::FallBack { task, done } => {
+                self.add_tag(13);
+                self.add_number(task.get());
+                self.add_number(done.get());
+            }
             Decision::SetInterruption { vm, hibernates } => {
                 self.add_tag(11);
                 self.add_number(vm.get());
                 self.add_tag(u8::from(*hibernates));
+            }
+            Decision::SetVcpuUse { vm, used, surplus } => {
+                self.add_tag(14);
+                self.add_number(vm.get());
+                self.add_number(used.get());
+                self.add_tag(u8::from(surplus.is_some()));
+                self.add_long(surplus.unwrap_or_default().as_nanos_per_hour());
             }
             Decision::Resume { vm } => {
                 self.add_tag(12);

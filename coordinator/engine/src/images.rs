@@ -4,7 +4,7 @@
 use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
 use dormouse_vm::OLDER_CHECKPOINTS;
 
-/// Number of newest checkpoints kept for each task, as many as the coordinator stores.
+/// Number of the newest checkpoints of each task that the engine holds, as many as the coordinator stores.
 const KEPT: usize = 3;
 
 /// A complete checkpoint of a task.
@@ -28,7 +28,7 @@ impl TaskImage {
 pub(crate) struct FellBack {
     pub(crate) from: (CheckpointSeq, Ppm),
     pub(crate) to: Option<(CheckpointSeq, Ppm)>,
-    /// Host on which the task must not be restored again.
+    /// Host on which the task must not be restored again; `None`: no host is excluded.
     pub(crate) not_on: Option<HostId>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct FellBack {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskImages {
     kept: Vec<TaskImage>,
-    /// Checkpoints before the kept ones, oldest first: a worker may still find one of them stored.
+    /// Checkpoints older than those in `kept`, oldest first: a worker may still find one of them stored.
     before: Vec<TaskImage>,
-    /// Host that couldn't restore the only checkpoint left.
+    /// Host that couldn't restore the only checkpoint left; `None` if none has failed to.
     refused_by: Option<HostId>,
 }
 
@@ -47,14 +47,14 @@ impl TaskImages {
         self.kept.last().copied()
     }
 
-    /// Returns the numbers of all checkpoints that the task may be restored from, oldest first: the kept ones and
-    /// those just before them.
+    /// Returns the numbers of all checkpoints that the task may be restored from, oldest first: the newest ones, which the
+    /// coordinator stores, and some older ones.
     pub(crate) fn restorable_numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
         self.before.iter().chain(&self.kept).map(|image| image.seq)
     }
 
-    /// Adds a complete checkpoint. It replaces checkpoints with its number or a greater one, which belong to a history
-    /// that was given up.
+    /// Adds a complete checkpoint. It replaces checkpoints with its number or a greater one: the task has since continued from an
+    /// older checkpoint.
     pub(crate) fn keep_image(&mut self, image: TaskImage) {
         self.kept.retain(|older| older.seq < image.seq);
         self.before.retain(|older| older.seq < image.seq);
@@ -83,8 +83,8 @@ impl TaskImages {
         Some(FellBack { from, to: self.newest_image().map(TaskImage::seq_and_done), not_on: None })
     }
 
-    /// Prepares an attempt on this host. If the host couldn't restore the only checkpoint left, the task begins from
-    /// scratch.
+    /// Prepares an attempt on this host. If the host couldn't restore the only checkpoint left, the task begins from scratch; else
+    /// returns `None`.
     pub(crate) fn begin_on(&mut self, host: HostId) -> Option<FellBack> {
         let from = self.newest_image()?.seq_and_done();
         if self.refused_by != Some(host) {
@@ -94,8 +94,8 @@ impl TaskImages {
         Some(FellBack { from, to: None, not_on: None })
     }
 
-    /// Records that an attempt began with `done` of the work done, so that checkpoints that hold more couldn't be
-    /// used.
+    /// Records that an attempt began with `done` of the work done. If the newest checkpoint holds more work, it couldn't be used:
+    /// returns the checkpoint used instead; else `None`.
     pub(crate) fn note_begun(&mut self, done: Ppm) -> Option<FellBack> {
         let from = self.newest_image().filter(|newest| newest.done > done)?.seq_and_done();
         self.kept.retain(|image| image.done <= done);

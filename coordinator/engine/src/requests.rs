@@ -22,7 +22,7 @@ pub(crate) struct OpenRequests {
 }
 
 impl OpenRequests {
-    /// Makes the state before the first request; `some` says whether any will come.
+    /// Makes the record of VM requests before the first one has arrived; `some` is true if any will arrive.
     pub(crate) const fn expect_requests(some: bool) -> Self {
         let next = RequestId::new(0);
         Self { next, is_all: !some, pending: BTreeSet::new(), alive: 0, gone: Vec::new() }
@@ -48,7 +48,7 @@ impl OpenRequests {
         self.is_all = true;
     }
 
-    /// Returns whether all requests have come.
+    /// Returns whether all requests of the run have arrived.
     pub(crate) const fn is_all(&self) -> bool {
         self.is_all
     }
@@ -76,7 +76,7 @@ impl OpenRequests {
         self.pending.len() + self.alive
     }
 
-    /// Returns whether all requests have come and ended.
+    /// Returns whether all requests have arrived and ended.
     pub(crate) fn are_over(&self) -> bool {
         self.is_all && self.open() == 0
     }

@@ -266,8 +266,8 @@ impl Run {
         )
     }
 
-    /// Returns the instant whose notices a policy hasn't got yet; it gets them at [`Event::InstantOver`], after all
-    /// else of the instant.
+    /// Returns the instant whose notices a policy hasn't got yet; it gets them at [`Event::InstantOver`], after all else of the
+    /// instant. `None` if there is no such instant.
     #[must_use]
     pub fn pending_instant(&self) -> Option<Time> {
         if self.over.is_some() {

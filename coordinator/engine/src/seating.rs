@@ -14,7 +14,7 @@ pub(crate) struct VmSeating {
     cpus: ThinVec<[Option<TaskId>; 2]>,
 }
 
-/// Reason why seats can't be taken, in words that follow the task's name.
+/// Reason why a task can't get its seats (a vCPU and a tier each), in words that follow the task's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeatConflict(pub(crate) String);
 
@@ -23,7 +23,7 @@ impl VmSeating {
         Self { vcpus, cpus: ThinVec::new() }
     }
 
-    /// Returns the task of each taken seat.
+    /// Returns the task of each occupied seat (vCPU and tier) of the VM.
     pub(crate) fn seated_tasks(&self) -> impl Iterator<Item = TaskId> {
         self.cpus.iter().flatten().flatten().copied()
     }
@@ -33,13 +33,13 @@ impl VmSeating {
         self.cpus.get(vcpu as usize).into_iter().flatten().flatten().copied()
     }
 
-    /// Returns the first vCPU whose foreground is free.
+    /// Returns the first vCPU whose foreground is free; `None` if none is.
     pub(crate) fn first_free(&self) -> Option<Cpus> {
         let is_free = |cpu: &u32| self.task_at(*cpu, Tier::Foreground).is_none();
         (0..self.vcpus).find(is_free).map(|cpu| [cpu].into())
     }
 
-    /// Returns the task in a seat of a vCPU.
+    /// Returns the task in a seat of a vCPU; `None` if the seat is free.
     fn task_at(&self, cpu: u32, tier: Tier) -> Option<TaskId> {
         self.cpus.get(cpu as usize).and_then(|slots| slots[tier as usize])
     }
@@ -69,13 +69,13 @@ impl VmSeating {
         }
     }
 
-    /// Gives a task its seats.
+    /// Gives a task these seats (a vCPU and a tier each) on the VM.
     pub(crate) fn take_seats(&mut self, task: TaskId, seats: &Seats) {
         self.cpus.resize(self.vcpus as usize, [None; 2]);
         self.mark_seats(seats, Some(task));
     }
 
-    /// Frees the given seats.
+    /// Frees the given seats (a vCPU and a tier each) of the VM.
     pub(crate) fn leave_seats(&mut self, seats: &Seats) {
         self.mark_seats(seats, None);
     }
@@ -88,7 +88,7 @@ impl VmSeating {
         }
     }
 
-    /// Empties all seats of a VM that is gone; returns the tasks that had one.
+    /// Empties all seats (vCPUs and tiers) of a VM that is gone; returns the tasks that had one.
     pub(crate) fn clear(&mut self) -> BTreeSet<TaskId> {
         let tasks = self.seated_tasks().collect();
         *self = Self::default();

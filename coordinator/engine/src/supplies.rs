@@ -54,7 +54,7 @@ impl VmSupplies {
         self.vms.get(vm)?.shares.get(vcpu as usize).copied()
     }
 
-    /// Records the share of a vCPU that its VM was last told.
+    /// Records the share of its processor that a vCPU has, as last sent to the VM.
     pub(crate) fn set_share(&mut self, vm: VmId, vcpu: u32, share: Ppm) {
         let shares = self.vms.get_mut(vm).map(|supply| &mut supply.shares);
         if let Some(had) = shares.and_then(|shares| shares.get_mut(vcpu as usize)) {

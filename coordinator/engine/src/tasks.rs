@@ -43,7 +43,7 @@ impl fmt::Display for TaskState {
 pub struct TaskRecord {
     /// State of the task, with its VM.
     pub state: TaskState,
-    /// Seats of the task, with their tier.
+    /// Seats of the task, with their tier; `None` while the task is on no VM.
     pub(crate) seats: Option<Seats>,
     /// Latest attempt; reports of earlier ones are ignored.
     pub attempt: Attempt,
@@ -57,9 +57,9 @@ pub struct TaskRecord {
     pub(crate) runtime: Span,
     /// Time at which the latest attempt was sent to its VM.
     pub sent: Time,
-    /// VM on which an attempt at the task ran last.
+    /// VM on which an attempt at the task ran last; `None` if no attempt has run.
     pub(crate) ran_on: Option<VmId>,
-    /// Emulated time at which the task finished.
+    /// Emulated time at which the task finished; `None` if it is unfinished.
     pub finished: Option<Time>,
     /// CPU time of all attempts that have ended, in real microseconds.
     pub real_cpu_us: u64,
@@ -68,7 +68,7 @@ pub struct TaskRecord {
 }
 
 impl TaskRecord {
-    /// Returns the task's VM.
+    /// Returns the VM that the task is on; `None` if the task waits or is finished.
     #[must_use]
     pub const fn vm(&self) -> Option<VmId> {
         match self.state {
@@ -77,24 +77,24 @@ impl TaskRecord {
         }
     }
 
-    /// Returns the checkpoint from which the task will be restored, with the part of the work that it holds.
+    /// Returns the checkpoint from which the task will be restored, with the part of the work that it holds; `None`: from scratch.
     #[must_use]
     pub fn kept_checkpoint(&self) -> Option<(CheckpointSeq, Ppm)> {
         self.images.newest_image().map(TaskImage::seq_and_done)
     }
 
-    /// Returns the numbers of the newest checkpoints in the log, oldest first, without those of a history that was
-    /// given up: a worker that finds the newest damaged goes back through these.
+    /// Returns the numbers of the newest checkpoints in the log, oldest first, without those that an attempt from an older
+    /// checkpoint has replaced. A worker that finds the newest one damaged tries the older ones.
     pub fn checkpoints(&self) -> impl Iterator<Item = CheckpointSeq> {
         self.images.restorable_numbers()
     }
 
-    /// Records a checkpoint that the current attempt has kept.
+    /// Records a complete checkpoint of the current attempt.
     pub(crate) fn keep_checkpoint(&mut self, seq: CheckpointSeq, done: Ppm) {
         self.images.keep_image(TaskImage { seq, done, by: self.attempt });
     }
 
-    /// Returns the tier of the task's seats.
+    /// Returns the tier of the task's seats; `None` if the task has no seats.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
         self.seats.as_ref().map(|seats| seats.tier)
@@ -122,12 +122,12 @@ impl TaskTable {
         Self { bag: vec![TaskRecord::default(); count], ..Self::default() }
     }
 
-    /// Returns the index of a job's record among those that are held.
+    /// Returns the index of a job's record among the records that are held; `None` for a task of the bag or a forgotten job.
     fn job_place(&self, id: TaskId) -> Option<usize> {
         (id.get() as usize).checked_sub(self.bag.len() + self.forgotten as usize)
     }
 
-    /// Returns a task that isn't forgotten.
+    /// Returns the task with this id; `None` if it is unknown or forgotten.
     #[must_use]
     pub fn get(&self, id: TaskId) -> Option<&TaskRecord> {
         match self.bag.get(id.get() as usize) {
@@ -214,7 +214,7 @@ impl TaskTable {
         self.jobs.push_back(TaskRecord { job: Some(job), ..TaskRecord::default() });
     }
 
-    /// Sets the state of a task; returns its seats if it leaves its VM.
+    /// Sets the state of a task; returns the task's seats if it leaves its VM, else `None`.
     pub(crate) fn set_state(&mut self, id: TaskId, state: TaskState) -> Option<Seats> {
         let record = self.get_mut(id)?;
         let (before, was_finished) = (record.vm(), record.state == TaskState::Finished);

@@ -16,7 +16,7 @@ pub(crate) struct RunTenant {
     is_outside: bool,
     /// Notices that the tenant gets at the end of the instant, if it gets all notices of an instant together.
     unheard: Vec<Notice>,
-    /// Instant of the notices in `unheard`.
+    /// Instant of the notices in `unheard`; `None` if there are no such notices.
     instant: Option<Time>,
     /// Checkpointing scheme of the bag's tasks.
     checkpointing: Box<dyn Checkpointing>,
@@ -63,7 +63,7 @@ impl RunTenant {
         all.map(tenant).collect()
     }
 
-    /// Returns the conversion between the tenant's numbers of VMs and wake-ups and the run's.
+    /// Returns the numbering of the tenant's VMs and wake-ups, which converts its numbers to the run's and back.
     pub(crate) const fn numbers(&self) -> TenantNumbers {
         self.numbers
     }
@@ -78,7 +78,7 @@ impl RunTenant {
         matches!(self.hearing, Delivery::EndOfInstant)
     }
 
-    /// Returns the instant whose notices the tenant hasn't got yet.
+    /// Returns the instant whose notices the tenant hasn't got yet; `None` if it has got all notices.
     pub(crate) const fn pending_instant(&self) -> Option<Time> {
         self.instant
     }
@@ -192,7 +192,7 @@ impl RunTenant {
         self.policy.as_mut()
     }
 
-    /// Returns which part of its work the tenant's policy has given up.
+    /// Returns the part of its work that the tenant's policy has given up; `None` if it has given up nothing.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()
     }

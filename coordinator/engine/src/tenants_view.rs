@@ -152,8 +152,8 @@ fn view_step(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNu
     }
 }
 
-/// Returns the VM of a task that begins with a checkpoint different from the one in its command: in this step the
-/// task's attempt on that VM failed or began.
+/// Returns the VM to which this step sends a task that falls back to another checkpoint; if it sends the task to none, the VM of
+/// the worker's report that this step handles.
 fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     let sent = step.effects.iter().find_map(|effect| match effect {
         Effect::TaskSent { task: of, vm, .. } if *of == task => Some(*vm),

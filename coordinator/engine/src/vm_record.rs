@@ -32,9 +32,9 @@ pub(crate) struct VmRecord {
 /// CPU time that a VM was promised and received, in real microseconds; zeros in virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VmUse {
-    /// CPU time that the VM should have had.
+    /// CPU time promised to the VM, in real microseconds.
     pub real_promised_us: u64,
-    /// CPU time that the VM has had.
+    /// CPU time that the VM received, in real microseconds.
     pub real_received_us: u64,
 }
 
@@ -91,27 +91,27 @@ impl VmRecord {
         self.asked
     }
 
-    /// Sets whether the VM will be commanded to freeze once its checkpoints are kept.
+    /// Sets whether the VM will be commanded to freeze once the checkpoints of its tasks are stored.
     pub(crate) const fn freeze_once_kept(&mut self, whether: bool) {
         self.freezes_once_kept = whether;
     }
 
-    /// Returns whether the VM will be commanded to freeze once its checkpoints are kept.
+    /// Returns whether the VM will be commanded to freeze once the checkpoints of its tasks are stored.
     pub(crate) const fn freezes_once_kept(&self) -> bool {
         self.freezes_once_kept
     }
 
-    /// Returns the VM's seats.
+    /// Returns which tasks have which seats (vCPU and tier) on the VM.
     pub(crate) const fn seating(&self) -> &VmSeating {
         &self.seating
     }
 
-    /// Gives a task its seats.
+    /// Gives a task these seats (a vCPU and a tier each) on the VM.
     pub(crate) fn seat_task(&mut self, task: TaskId, seats: &Seats) {
         self.seating.take_seats(task, seats);
     }
 
-    /// Frees the given seats.
+    /// Frees these seats (a vCPU and a tier each) of the VM.
     pub(crate) fn leave_seats(&mut self, seats: &Seats) {
         self.seating.leave_seats(seats);
     }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use dormouse_input::{Moment, WantedColumn};
 
-/// Indices of the columns in [`COLUMNS`].
+/// Index in [`COLUMNS`] of the column of lifetimes.
 pub(crate) const LIFETIME: usize = 0;
 pub(crate) const END: usize = 1;
 pub(crate) const TYPE: usize = 2;
@@ -123,18 +123,18 @@ pub(crate) const COLUMNS: [WantedColumn; 8] = [
     ),
 ];
 
-/// Unit of a number that is a time.
+/// Unit of a number in a file of lifetimes that is a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A thousandth of a second.
+    /// The number is in thousandths of a second.
     Millisecond,
-    /// Seconds of time.
+    /// The number is in seconds.
     Second,
-    /// Minutes of time.
+    /// The number is in minutes.
     Minute,
-    /// Hours of time.
+    /// The number is in hours.
     Hour,
-    /// Days of 24 hours.
+    /// The number is in days of 24 hours.
     Day,
 }
 

@@ -24,8 +24,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// Empirical distribution of the preempted VMs, as in the paper. VMs that their users stopped are left out,
-    /// although they might have run longest.
+    /// Empirical distribution of the preempted VMs, as in the bathtub paper (Kadupitiya, Jadhao, Sharma, HPDC 2020). VMs that their
+    /// users stopped are left out, although they might have run longest.
     #[must_use]
     pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a RecordedLife>) -> Self {
         Self::kaplan_meier(lives.into_iter().filter(|life| life.was_taken))

@@ -4,26 +4,26 @@ use dormouse_cloud::lifetimes::{curve, hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Exponential, GompertzMakeham, Lifetimes, Uniform, Weibull};
 use dormouse_units::{Ppm, Span};
 
-/// A family of laws whose numbers are fitted.
+/// A family of lifetime laws whose parameters are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
-    /// The bathtub law of the paper's Eq. 1, with the numbers a, b, tau1 and tau2.
+    /// The bathtub law (Kadupitiya, Jadhao, Sharma, HPDC 2020, Eq. 1), with the parameters a, b, tau1 and tau2.
     Bathtub,
     /// The exponential law, whose only parameter is the mean in hours.
     Exponential,
-    /// Weibull's law: scale and shape.
+    /// Weibull's law, with the parameters scale and shape.
     Weibull,
-    /// Gompertz's and Makeham's law: the rate λ, b, tau2; see [`curve::gompertz_makeham`].
+    /// Gompertz's and Makeham's law, with the parameters rate λ, b and tau2; see [`curve::gompertz_makeham`].
     GompertzMakeham,
     /// The uniform law, from age 0 to a greatest age.
     Uniform,
 }
 
-/// Start values of a descent for each number of a law; all combinations are tried.
+/// Start values of a least-squares descent, for each parameter of a law of lifetimes; all combinations are tried.
 type Starts = &'static [&'static [f64]];
 
 impl Family {
-    /// All kinds of laws, the paper's first.
+    /// All families of laws, the bathtub law first.
     pub const ALL: [Self; 5] =
         [Self::Bathtub, Self::Exponential, Self::Weibull, Self::GompertzMakeham, Self::Uniform];
 
@@ -51,11 +51,10 @@ impl Family {
         }
     }
 
-    /// The law's fraction of preempted VMs, as a function of its numbers and an age in hours. The bathtub's formula may
-    /// exceed 1.
+    /// The law's fraction of preempted VMs, as a function of its parameters and an age in hours. The bathtub's formula may exceed
+    /// 1.
     pub(crate) fn law_formula(self) -> fn(&[f64], f64) -> f64 {
-        /// The numbers as an array; the lengths match, as each descent has as many numbers as its
-        /// law.
+        /// The law's parameters as an array; the lengths match, as each descent has as many parameters as its law.
         fn to_array<const N: usize>(numbers: &[f64]) -> [f64; N] {
             numbers.try_into().unwrap_or([f64::NAN; N])
         }
@@ -114,7 +113,7 @@ impl Family {
         })
     }
 
-    /// Family and numbers of a law; `None` for a law of recorded lifetimes, which is not fitted.
+    /// Family and parameters of a law; `None` for a law of recorded lifetimes, which is not fitted.
     pub(crate) fn of_law(law: &Lifetimes) -> Option<(Self, Vec<f64>)> {
         Some(match law {
             Lifetimes::Bathtub(law) => {

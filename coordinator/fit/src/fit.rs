@@ -17,38 +17,38 @@ const DESCENTS: usize = 8;
 pub struct Fit {
     /// The law that was fitted.
     pub family: Family,
-    /// The law's numbers, in the order of [`Family::numbers`].
+    /// The fitted parameters of the law, in the order of [`Family::numbers`].
     pub numbers: Vec<FittedNumber>,
-    /// Fraction of the curve's variance that the law explains, over all VMs taken.
+    /// Fraction of the curve's variance that the law explains (R²), weighted by the number of preempted VMs at each step.
     pub r_squared: f64,
     /// Mean lifetime under the law, in hours.
     pub mean: FittedNumber,
-    /// The paper's Eq. 3: expected hours of running of VMs that are preempted within 24 h, per VM.
+    /// The bathtub paper's Eq. 3: mean number of hours lived by VMs that are preempted within 24 h, where other VMs count as zero.
     pub eq3: f64,
     /// The law with integer parameters, which experiments use.
     pub lifetimes: Lifetimes,
 }
 
-/// A fitted number with its interval.
+/// A figure of a fitted law (a parameter or a mean), with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FittedNumber {
-    /// The number's own value.
+    /// The fitted figure itself, in the figure's own unit, such as hours.
     pub value: f64,
-    /// 95 % interval over the resamples; `None` if it was not computed.
+    /// 95 % interval of the figure over fits to resampled VMs; `None` if it was not computed.
     pub ci95: Option<(f64, f64)>,
     /// True if the number is at an end of its search range.
     pub is_at_end: bool,
 }
 
 impl FittedNumber {
-    /// A figure without an interval.
+    /// A figure of a fitted law without an interval.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { value, ci95: None, is_at_end: false }
     }
 }
 
-/// Prints four decimals, and a star if the number is at an end of its range.
+/// Prints the figure with four decimals, and a star if it is at an end of its search range.
 impl std::fmt::Display for FittedNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.4}{}", self.value, if self.is_at_end { "*" } else { "" })

@@ -139,7 +139,11 @@ pub fn appended(source: &str, before: &str, fragment: &str) -> Result<String, In
     let is_lifetime = |node: &&Node| node.text("model") == Some("lifetime");
     if let Some(there) = all.iter().find(is_lifetime) {
         let what = "its VMs have lifetimes already";
-        return Err(InputError::new(&there.place, what, "take these out, or give another file"));
+        return Err(InputError::new(
+            &there.place,
+            what,
+            "take those lifetimes out, or give another file",
+        ));
     }
     let between = if before.is_empty() || before.ends_with("\n\n") { "" } else { "\n" };
     let end = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };

@@ -9,22 +9,22 @@ use crate::{Curve, Family, Fit, FittedNumber, Record, RecordedLife};
 /// Property by which VMs are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Instance type of the VM.
+    /// VMs are grouped by their instance type.
     Type,
-    /// Zone in which the VM ran.
+    /// VMs are grouped by the zone in which they ran.
     Zone,
-    /// The hour of the day in which the VM was launched.
+    /// VMs are grouped by the hour of the day in which they were launched.
     Hour,
-    /// Workload of the VM, such as `idle`.
+    /// VMs are grouped by their workload, such as `idle`.
     Workload,
 }
 
 /// Choice of a group's VMs that a curve is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// The VMs that were preempted, as the paper fits.
+    /// The curve is made of the preempted VMs only, as in the bathtub paper (HPDC 2020).
     Preempted,
-    /// All VMs (Kaplan and Meier): a VM that its user stopped counts for as long as it ran.
+    /// The curve is made of all VMs (Kaplan and Meier): a VM that its user stopped counts for as long as it ran.
     KaplanMeier,
 }
 
@@ -69,7 +69,7 @@ pub struct LifeGroup {
 pub struct Estimated {
     /// Choice of the group's VMs that the curve is made of.
     pub of: Of,
-    /// Number of VMs behind the curve.
+    /// Number of VMs from whose lifetimes the curve is made.
     pub vms: usize,
     /// The distribution of the group's lifetimes.
     pub curve: Curve,
@@ -81,7 +81,7 @@ pub struct Estimated {
 impl By {
     const ALL: [Self; 4] = [Self::Type, Self::Zone, Self::Hour, Self::Workload];
 
-    /// Name of the property on the command line.
+    /// Name of the property by which VMs are grouped, on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl std::str::FromStr for By {
 }
 
 impl Of {
-    /// Both choices of VMs; the paper's choice comes first.
+    /// Both choices of VMs; that of the bathtub paper, only preempted VMs, comes first.
     pub const ALL: [Self; 2] = [Self::Preempted, Self::KaplanMeier];
 
     /// Description of the choice of VMs, in a sentence.
@@ -126,7 +126,7 @@ impl Of {
         }
     }
 
-    /// Name of this choice of VMs.
+    /// Name of this choice of VMs: `preempted` or `kaplan-meier`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,35 +10,35 @@ const MOST_STEPS: usize = 200;
 /// A descent ends when a step reduces the sum of squares by less than this fraction.
 const ENOUGH: f64 = 1e-12;
 
-/// End point of a descent.
+/// End point of a least-squares descent: the fitted parameters, and how far the law is from the curve there.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LowestPoint {
-    /// The formula's numbers at that point.
+    /// The law's parameters at the end point of the descent.
     pub(crate) numbers: Vec<f64>,
-    /// Weighted sum of squares at that point.
+    /// Weighted sum of squared distances between the law and the curve's steps, at the end point of the descent.
     pub(crate) squares: f64,
 }
 
-/// A fitting problem: a formula whose numbers may vary within ranges, and the curve's steps to
-/// approximate.
+/// A fitting problem: a law's formula whose parameters may vary within ranges, and the curve's steps to approximate.
 pub(crate) struct FitProblem<'a> {
     /// The fraction of preempted VMs as a function of the law's numbers and an age in hours.
     pub(crate) formula: fn(&[f64], f64) -> f64,
-    /// Least and greatest value of each number.
+    /// Least and greatest value of each parameter of the law.
     pub(crate) ranges: &'a [(f64, f64)],
     /// The steps of the curve to which the law is fitted.
     pub(crate) steps: &'a [CurveStep],
 }
 
 impl FitProblem<'_> {
-    /// Weighted sum of squared distances from the steps; infinite where the formula has no value.
+    /// Weighted sum of squared distances of the law, with these parameters, from the curve's steps; infinite where the formula has
+    /// no value.
     pub(crate) fn sum_of_squares(&self, numbers: &[f64]) -> f64 {
         let off = |step: &CurveStep| step.taken - (self.formula)(numbers, step.age);
         let sum: f64 = self.steps.iter().map(|step| step.count * off(step) * off(step)).sum();
         if sum.is_finite() { sum } else { f64::INFINITY }
     }
 
-    /// Descends from the numbers `from` until steps no longer help; returns the end point.
+    /// Descends from the law's parameters `from` until steps no longer help; returns the end point.
     pub(crate) fn descend(&self, from: &[f64]) -> LowestPoint {
         let mut numbers = self.clamp_numbers(from);
         let mut squares = self.sum_of_squares(&numbers);
@@ -73,7 +73,7 @@ impl FitProblem<'_> {
         numbers.iter().zip(self.ranges).map(|(x, (least, most))| x.clamp(*least, *most)).collect()
     }
 
-    /// JᵀWJ and JᵀW(F − formula), by forward differences; `None` where the formula has no value.
+    /// JᵀWJ and JᵀW(F − formula) of the least-squares problem, J by forward differences; `None` where the formula has no value.
     fn normal_equations(&self, numbers: &[f64]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
         let n = numbers.len();
         let (mut matrix, mut slope) = (vec![vec![0.0; n]; n], vec![0.0; n]);
@@ -107,7 +107,7 @@ impl FitProblem<'_> {
         (there[k] - numbers[k], there)
     }
 
-    /// Makes one damped step. A parameter at an end of its range is not moved out of the range.
+    /// Makes one damped step of the least-squares descent. A parameter at an end of its range is not moved out of the range.
     fn damped_step(
         &self,
         numbers: &[f64],

@@ -32,7 +32,7 @@ pub struct LifeQuery {
     /// Unit of lifetimes and numeric times; `None`: the unit in a column's heading counts, and times without one are in
     /// seconds.
     pub unit: Option<Unit>,
-    /// Column and value that mark a preemption.
+    /// Column and value that mark a preemption; `None`: the user named none.
     pub end: Option<EndIs>,
     /// True if unusable rows are skipped and counted instead of being an error.
     pub skips_malformed: bool,
@@ -43,9 +43,9 @@ pub struct LifeQuery {
 /// Column and value that mark a preempted VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndIs {
-    /// Heading of the column.
+    /// Heading of the column whose values tell which VMs were preempted.
     pub column: String,
-    /// Value that means preempted; any other value means not preempted.
+    /// Value of the file's end column that means preempted; any other value means not preempted.
     pub value: String,
 }
 
@@ -193,7 +193,7 @@ struct LifetimeColumns<'q> {
     width: usize,
     has_heading: bool,
     unit: Unit,
-    /// True if lifetimes are computed from launch and end.
+    /// True if lifetimes are computed from the times of a VM's launch and end.
     is_by_times: bool,
     /// Remark about how the columns were interpreted, if that is not obvious.
     said: Option<String>,
@@ -300,7 +300,7 @@ impl<'q> LifetimeColumns<'q> {
             // The hours 07 and 7 are one.
             Ok(hour) if hour < 24 => hour.to_string(),
             _ => {
-                let what = format!("'{}' is no hour of a day", start(said));
+                let what = format!("'{}' is not an hour of a day", start(said));
                 return Err(row.flaw(what, "write 0 to 23, or nothing"));
             }
         };
@@ -324,7 +324,7 @@ impl<'q> LifetimeColumns<'q> {
         })
     }
 
-    /// Launch and end in seconds; no end: the VM is still running.
+    /// Times of a VM's launch and end, in seconds since 1970 or since the origin of plain numbers; no end: the VM is still running.
     fn read_times(
         &self,
         row: &Row<'_>,
@@ -382,7 +382,7 @@ impl<'q> LifetimeColumns<'q> {
             "stop" | "stopped" | "deleted" | "terminated" | "running" | "alive" | "false"
             | "no" | "0" => Ok(false),
             _ => {
-                let what = format!("'{}' is no end of a VM", start(said));
+                let what = format!("'{}' is not a known end of a VM", start(said));
                 let remedy = "write preempted, or stop where its user did; or say which value means \
                               preempted: --end COLUMN=VALUE";
                 Err(row.flaw(what, remedy))

@@ -38,7 +38,7 @@ pub struct Record {
     pub other_hours: usize,
     /// Errors of the rows left out because they can't be used.
     pub unusable: Vec<FlawedRow>,
-    /// Counts of other skipped rows, by reason.
+    /// Number of rows of VMs that were left out although they are valid, by reason, such as a launch at the record's end.
     pub left_out: LeftOut,
     /// Remarks on how columns were interpreted and what was decided about some VMs, a clause each.
     pub remarks: Vec<String>,

@@ -71,8 +71,8 @@ fn what_is_no_life_is_refused_or_left_out() {
         ("a,z,i,preempted,inf,1,t", "'inf' is not a lifetime"),
         ("a,z,i,preempted,1e300,1,t", "'1e300' is not a lifetime"),
         ("a,z,i,preempted,,1,t", "'' is not a lifetime"),
-        ("a,z,i,died,3,1,t", "'died' is no end of a VM"),
-        ("a,z,i,preempted,3,24,t", "'24' is no hour"),
+        ("a,z,i,died,3,1,t", "'died' is not a known end of a VM"),
+        ("a,z,i,preempted,3,24,t", "'24' is not an hour"),
         ("a,z,i,preempted,3", "it has 5 columns, and the first row names 7"),
         ("\u{1}\u{2}", "it has 1 columns"),
     ] {

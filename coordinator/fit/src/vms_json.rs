@@ -52,7 +52,7 @@ pub(crate) fn are_vms(source: Source) -> bool {
     items.next_item().is_ok_and(|item| item.is_some_and(is_one))
 }
 
-/// Reads all VMs.
+/// Reads all VMs from the JSON in which the lifetimes of Google's preemptible VMs are published.
 pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, FileFlaw> {
     let mut items = JsonItems::new(source, ItemsAt::Values);
     let (mut record, mut both, mut living) = (Record::default(), 0_usize, 0_usize);
@@ -91,7 +91,10 @@ fn read_vm(item: &JsonItem<'_>) -> Result<(RecordedLife, VmOfJson), FlawedRow> {
     let vm: VmOfJson = serde_json::from_slice(item.bytes).map_err(|error| {
         let line = item.line + error.line().saturating_sub(1) as u64;
         let remedy = "give CSV, or an object of VMs with time_in_sec, and stop or compute.instances.preempted";
-        flaw(line, format!("it is not a VM with a lifetime: {error}"), remedy)
+        // The line within the item would contradict the line in the file.
+        let why = error.to_string();
+        let why = why.split(" at line ").next().unwrap_or_default();
+        flaw(line, format!("it is not a VM with a lifetime: {why}"), remedy)
     })?;
     let span = Span::from_secs_f64(vm.time_in_sec).filter(|span| *span > Span::ZERO);
     let span = span.ok_or_else(|| {
@@ -104,7 +107,7 @@ fn read_vm(item: &JsonItem<'_>) -> Result<(RecordedLife, VmOfJson), FlawedRow> {
         _ if said.is_empty() || said == "null" => String::new(),
         Ok(hour) if hour < 24 => hour.to_string(),
         _ => {
-            let what = format!("'{}' is no hour of a day", start(said));
+            let what = format!("'{}' is not an hour of a day", start(said));
             return Err(flaw(item.line, what, "write 0 to 23 as hr_of_day, or nothing"));
         }
     };

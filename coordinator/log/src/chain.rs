@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// State of the chain after the lines that were written or read so far.
+/// State of the hash chain over the lines of a log that were written or read so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     head: [u8; 32],
@@ -24,19 +24,19 @@ pub(crate) struct Numbered {
     pub(crate) seq: Option<u64>,
 }
 
-/// Head of the chain after some line; it identifies everything up to that line.
+/// Head of a log's hash chain after some line; it identifies everything up to that line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// Number of lines so far, the header included.
     pub lines: u64,
     /// Number of bytes of the lines so far.
     pub bytes: u64,
-    /// The hash, in hexadecimal digits.
+    /// BLAKE3 hash at the head of the chain, in hexadecimal digits.
     pub blake3: String,
 }
 
 impl Chain {
-    /// The chain over the first `length` bytes of a file, which end with a line.
+    /// The hash chain over the first `length` bytes of a file, which end with a line.
     ///
     /// # Errors
     ///
@@ -52,9 +52,9 @@ impl Chain {
         Ok(chain)
     }
 
-    /// The chain over the lines of a log up to the first line that can't be a line of a run: each line is a JSON object
-    /// with its line break, and each line after the header has the `seq` after that of the line before. A hole, or a
-    /// sector from elsewhere on the disk, ends the lines.
+    /// The hash chain over the lines of a log up to the first line that can't be a line of a run: each line is a JSON object with
+    /// its line break, and each line after the header has the `seq` after that of the line before. A hole, or a sector from
+    /// elsewhere on the disk, ends the lines.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Extends the chain by a line, line break included.
+    /// Extends the hash chain by a line, line break included.
     pub fn add(&mut self, line: &[u8]) {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.head).update(line);
@@ -96,7 +96,7 @@ impl Chain {
         self.bytes
     }
 
-    /// The head after the last line.
+    /// The head of the hash chain after the last line.
     #[must_use]
     pub fn head(&self) -> Head {
         let blake3 = blake3::Hash::from(self.head).to_hex().to_string();

@@ -8,23 +8,23 @@ use crate::FORMAT;
 /// Reason why a log can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The file can't be opened or read.
+    /// The log file can't be opened or read.
     #[error("can't read {}: {source}; {}", .path.display(), read_remedy(.source))]
     Read {
         /// The path of the log.
         path: PathBuf,
-        /// The error of the system.
+        /// The operating system's error when the log was read.
         source: io::Error,
     },
-    /// Lines can't be written or made durable.
+    /// Lines of the log can't be written or made durable.
     #[error(
-        "can't write the event log {}: {source}; nothing more can be recorded: {}",
+        "can't write the event log {}: {source}; nothing more can be recorded; {}",
         .path.display(), write_remedy(.source)
     )]
     Write {
         /// The path of the log.
         path: PathBuf,
-        /// The error of the system.
+        /// The operating system's error when the log was written.
         source: io::Error,
     },
     /// Another process is writing the log.
@@ -35,14 +35,14 @@ pub enum LogError {
         /// The path of the log.
         path: PathBuf,
     },
-    /// A line before the last is malformed.
+    /// A line of the log, before its last one, is malformed.
     #[error("{}:{line}: {why}; give the folder of a run whose files are unchanged", .path.display())]
     Damaged {
         /// The path of the log.
         path: PathBuf,
-        /// The line, from 1.
+        /// Number of the malformed line of the log, from 1.
         line: u64,
-        /// Description of the damage.
+        /// Description of the damage to the log.
         why: String,
     },
     /// The log does not match the seal beside it.
@@ -54,7 +54,7 @@ pub enum LogError {
     NotAsSealed {
         /// The path of the log.
         path: PathBuf,
-        /// Description of the difference.
+        /// Description of the difference between the log and its seal.
         why: String,
     },
     /// The log has another version of the format.

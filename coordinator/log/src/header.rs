@@ -39,7 +39,7 @@ impl HeaderText {
         RawValue::from_string(format!("{body}{comma}{key}:{value}}}")).map(Self)
     }
 
-    /// The header as a value.
+    /// The log's header as a JSON value.
     ///
     /// # Errors
     ///

@@ -60,10 +60,10 @@ pub struct LogReader {
     /// completed.
     is_cut: bool,
     chain: Chain,
-    /// The head that the chain should have at its line, and whether the chain had it there; `None`: no head is
-    /// expected.
+    /// The head that the log's hash chain should have after the head's number of lines, and whether the chain had it there; `None`:
+    /// no head is expected.
     expected: Option<(Head, bool)>,
-    /// `seq` of the last line that was read since the line of `expected`.
+    /// `seq` of the last line that was read after the line to which the expected head belongs.
     last_seq: Option<u64>,
 }
 
@@ -158,25 +158,26 @@ impl LogReader {
         self.lost_lines().or_else(damaged)
     }
 
-    /// Sets a head to compare with at its line: see [`LogReader::is_as_sealed`].
+    /// Sets the head, such as the seal's, that the hash chain should have after the head's number of lines;
+    /// [`LogReader::is_as_sealed`] returns the result.
     pub fn expect(&mut self, head: Head) {
         let is_right = self.chain.head() == head;
         self.expected = Some((head, is_right));
     }
 
-    /// True if the expected head matched at its line.
+    /// True if the hash chain had the expected head after the head's number of lines, or if no head is expected.
     #[must_use]
     pub fn is_as_sealed(&self) -> bool {
         self.expected.as_ref().is_none_or(|(_, is_right)| *is_right)
     }
 
-    /// The head of the chain over all whole lines read.
+    /// The head of the hash chain over all whole lines read.
     #[must_use]
     pub fn head(&self) -> Head {
         self.chain.head()
     }
 
-    /// Adds the line just read to the chain.
+    /// Adds the line just read to the log's hash chain.
     fn extend_chain(&mut self) {
         self.text.push(b'\n');
         self.chain.add(&self.text);

@@ -21,7 +21,7 @@ pub const SEAL: &str = "seal.json";
 /// Content of the seal of a run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// The head of the log's chain; during the run it may lag some lines behind.
+    /// The head of the log's hash chain; during the run it may lag some lines behind the log.
     pub log: Head,
     /// BLAKE3 of each other file in hexadecimal digits, by name; empty before the run's end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -38,9 +38,9 @@ pub struct Seal {
 /// Lines of a log that were sealed only when the run was continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resealed {
-    /// The first line that was sealed late, counted from 1, which is the header.
+    /// Number of the first line that was sealed late; the log's lines are counted from 1, the header.
     pub from: u64,
-    /// The last line that was sealed late.
+    /// Number of the last line that was sealed late; the log's lines are counted from 1, the header.
     pub through: u64,
     /// True if the previous seal did not match or was missing and the user forced the run to
     /// continue: the lines may have been changed. Else a kill had left them behind the last seal.
@@ -126,7 +126,7 @@ pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     }))
 }
 
-/// True if the log's header says that its lines have a chain, or if the header can't be read.
+/// True if the log's header says that its lines have a hash chain, or if the header can't be read.
 fn has_chain(log: &Path) -> io::Result<bool> {
     let mut header = Vec::new();
     BufReader::new(File::open(log)?).read_until(b'\n', &mut header)?;
@@ -193,8 +193,8 @@ impl GrowingSeal {
         Self { path: log.with_file_name(SEAL), resealed: Vec::new() }
     }
 
-    /// Continues from the seal of a reopened log whose chain is at `now`, and records which lines
-    /// the seal did not cover.
+    /// Continues from the seal `former` of a reopened log whose hash chain has the head `now`, and records which lines that seal
+    /// did not cover.
     pub(crate) fn go_on(&mut self, former: Seal, now: &Head) {
         self.resealed = former.resealed;
         if former.log.lines < now.lines {
@@ -213,7 +213,7 @@ impl GrowingSeal {
         log.sync_seal_folder(&self.path)
     }
 
-    /// Seals the log up to this head, for as long as its host has power.
+    /// Seals the log up to this head. The seal survives this process, but not necessarily a power cut.
     pub(crate) fn update_head(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
         let draft = draft_of(&self.path);
         log.write_seal_draft(&draft, &self.text(head))?;

@@ -185,8 +185,8 @@ impl LogWriter {
         self.sealed == Some(self.chain.bytes())
     }
 
-    /// Writes the head of the chain over all lines, which must be durable, to the seal beside the log, durably. This
-    /// creates another file and takes two syncs, so it is not done with each sync of the log.
+    /// Writes the head of the hash chain over all lines, which must be durable, to the seal beside the log, durably. This creates
+    /// another file and takes two syncs, so it is not done with each sync of the log.
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// The head of the chain over all lines.
+    /// The head of the hash chain over all lines.
     #[must_use]
     pub fn head(&self) -> Head {
         self.chain.head()
@@ -265,7 +265,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Writes the buffered lines; returns the head of the chain.
+    /// Writes the buffered lines; returns the head of the hash chain.
     ///
     /// # Errors
     ///

@@ -8,12 +8,12 @@ use serde_json::Value;
 pub struct ApiCall {
     /// The account that calls: the access key that signed the call.
     pub account: String,
-    /// The region that is called.
+    /// The cloud region that the call is for.
     pub region: String,
-    /// The action, as its API names it.
+    /// Name of the called action, as the provider's API spells it.
     pub action: String,
-    /// The version of the API.
+    /// The version of the API that the caller uses.
     pub version: String,
-    /// The parameters, as JSON.
+    /// The parameters of the call, as JSON.
     pub input: Value,
 }

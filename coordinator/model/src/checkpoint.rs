@@ -15,7 +15,7 @@ pub enum CheckpointOn {
     /// Tasks on VMs that the provider can preempt.
     #[default]
     Spot,
-    /// On all. In a live run on-demand VMs can be lost, too: with their worker.
+    /// Tasks on all VMs, on-demand ones too: in a live run these can be lost with their worker.
     All,
 }
 
@@ -24,10 +24,10 @@ pub enum CheckpointOn {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Period")]
 pub enum PeriodUnit {
-    /// Emulated time.
+    /// The period is emulated time.
     #[default]
     Time,
-    /// Work, in time at full speed.
+    /// The period is work, counted as its time at full speed.
     Work,
 }
 
@@ -35,11 +35,12 @@ pub enum PeriodUnit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Scheme")]
 pub enum CheckpointScheme {
-    /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its work; zero: none.
+    /// The greatest number of checkpoints that add at most this share to a task's run time, evenly spaced over its work; zero: no
+    /// checkpoints.
     #[serde(rename = "overhead")]
     Budget(Ppm),
-    /// One checkpoint fewer than an overhead of this part allows, evenly spaced: an interval is the run time over their
-    /// number, so that the last would come when the task ends (the authors of Burst-HADS).
+    /// One checkpoint fewer than `Budget` takes at this overhead, evenly spaced: the task's run time is divided by `Budget`'s
+    /// number, so that the last checkpoint would come at the task's end and is left out (the authors of Burst-HADS).
     #[serde(rename = "overhead-intervals")]
     BudgetIntervals(Ppm),
     /// Checkpoints after each period of time or work.
@@ -48,34 +49,35 @@ pub enum CheckpointScheme {
         /// Period from one checkpoint to the next: emulated time or work at full speed, at least a
         /// microsecond.
         period: Span,
-        /// Whether the period is time or work.
+        /// Unit of the period: emulated time or work.
         of: PeriodUnit,
     },
     /// Checkpoints at these parts of the task's work, ascending.
     #[serde(rename = "points")]
     Points(Arc<[Ppm]>),
-    /// Just before each hour of the VM ends (HOUR of the ACC paper, as are the next four).
+    /// Checkpoints just before the end of each hour of the VM (HOUR of the ACC paper, which also has EDGE, ADAPT, OPT and ACC).
     #[serde(rename = "hour")]
     Hour {},
-    /// Whenever the price of the VM rises.
+    /// Checkpoints whenever the VM's price rises (EDGE of the ACC paper).
     #[serde(rename = "edge")]
     Edge {},
-    /// Checkpoints at those of regular times at which one is expected to save more time than it takes.
+    /// Checkpoints considered at regular times, and taken where a checkpoint is expected to save more time than it takes (ADAPT of
+    /// the ACC paper).
     #[serde(rename = "adapt")]
     Adapt {
         /// Period between the times at which a checkpoint is considered.
         every: Span,
-        /// What ADAPT knows of the prices.
+        /// Part of the price record from which ADAPT may take its probabilities: the past, or the whole record.
         // Logs without this field are older: ADAPT then knew all prices.
         #[serde(default = "all_of_it")]
         knows: AdaptKnowledge,
     },
-    /// Just so early that a checkpoint is kept when the price exceeds the VM's bid; a yardstick, as the future price is
-    /// not known.
+    /// Checkpoints taken just in time to be complete when the price exceeds the VM's bid (OPT of the ACC paper); a yardstick, as
+    /// nobody knows future prices.
     #[serde(rename = "opt")]
     Opt {
-        /// How long before that instant the checkpoint is kept: a VM is taken away before a
-        /// checkpoint of the same instant counts.
+        /// How long before the price exceeds the bid the checkpoint is complete: one that is complete only at the instant of the
+        /// preemption does not count.
         look: Span,
     },
     /// Checkpoints before each hour of the VM ends, if the price is then above a bid.
@@ -83,20 +85,20 @@ pub enum CheckpointScheme {
     Acc {
         /// Bid that the price is compared with; null: the VM's own bid.
         bid: Option<Price>,
-        /// How long before the end of the hour the checkpoint is kept.
+        /// How long before the end of the hour the checkpoint is complete.
         look: Span,
     },
-    /// Evenly spaced over the work, as suits VMs with these mean lifetimes that don't age; none on
-    /// VMs of other types.
+    /// Checkpoints evenly spaced over the work (Young, Daly), for VMs that don't age and have these mean lifetimes; no checkpoints
+    /// on VMs of other types.
     #[serde(rename = "young-daly")]
     YoungDaly {
         /// Mean lifetimes of VMs, by instance type.
         mttf: Vec<OfType<Span>>,
     },
-    /// Where the dynamic program puts checkpoints, by the age of the VM.
+    /// Checkpoints where the dynamic program of the bathtub paper puts them, by the age of the VM.
     #[serde(rename = "dp")]
     Dp(LifetimePlans),
-    /// No checkpoints are taken.
+    /// No task is ever checkpointed.
     #[serde(rename = "none")]
     None {},
 }
@@ -115,24 +117,22 @@ pub struct CheckpointConfig {
     // Logs without this field are older: then it was all VMs.
     #[serde(default = "on_everything")]
     pub on: CheckpointOn,
-    /// Whether a VM that is told to hibernate first takes a checkpoint of every task of a bag that
-    /// runs there (the authors of Burst-HADS, whose code plays the hibernation: `dispatcher.py`,
-    /// `__execution_loop`). The VM freezes once the checkpoints are there.
+    /// Whether a VM that is told to hibernate first takes a checkpoint of every bag task that runs on it, and freezes once the
+    /// checkpoints are stored. The code of the authors of Burst-HADS does so (`dispatcher.py`, `__execution_loop`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_hibernation: bool,
-    /// Whether a VM that is given notice that it will be taken away takes a checkpoint of every task of a
-    /// bag that runs there: what programs do that save their work then.
+    /// Whether a VM that is given notice of its preemption takes a checkpoint of every bag task that runs on it, as programs do
+    /// that save their work at a notice.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_notice: bool,
-    /// Whether nothing of a task's work can be kept, whoever asks for it: a task that a
-    /// scheduler moves begins anew.
+    /// Whether no checkpoint of any task is taken, by the scheme or on request: a task that a scheduler moves starts from scratch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never: bool,
-    /// Tasks whose programs save their work at a notice, by themselves, where others of the bag are kept as `scheme`
-    /// says: of these no checkpoint is taken at any other time.
+    /// Tasks whose programs save their work by themselves at a notice, in a bag whose other tasks are checkpointed as `scheme`
+    /// says. No checkpoint of them is taken at any other time.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub savers: BTreeSet<TaskId>,
-    /// Tasks of whose work nothing can be kept, where others of the bag are kept.
+    /// Tasks of which no checkpoint is ever taken, in a bag whose other tasks are checkpointed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unsaved: BTreeSet<TaskId>,
 }
@@ -151,8 +151,8 @@ impl CheckpointConfig {
         unsaved: BTreeSet::new(),
     };
 
-    /// True if the task's program saves its own work when its VM is given notice of preemption, and goes on
-    /// computing until it has had the time to save.
+    /// True if the task's program saves its own work when its VM is given notice of preemption, and continues to compute until it
+    /// has had the time to save.
     #[must_use]
     pub fn is_saved_by_program(&self, task: TaskId) -> bool {
         // Without a scheme nothing else of the bag is kept, unless the bag says who saves.
@@ -216,29 +216,29 @@ impl<T> OfType<T> {
 /// Assumptions and parameters of the dynamic program that places checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LifetimePlans {
-    /// Laws of VM lifetimes: the first that holds for a type counts; VMs of types without one are
-    /// never taken away.
+    /// Distributions of VM lifetimes: for a VM, the first entry that holds for its type counts; VMs of types without an entry are
+    /// never preempted.
     pub laws: Vec<OfType<Lifetimes>>,
-    /// Time for which a VM is still there after its lifetime: its notice begins when its lifetime ends.
+    /// Time from the end of a VM's lifetime, when its notice begins, to its preemption.
     pub notice: Span,
     /// Step of the program's grid: times are rounded up to whole steps.
     pub step: Span,
     /// Time that a task takes to continue from a checkpoint on another VM.
     pub restart: Span,
-    /// How the paper's recursion is read.
+    /// Reading of the bathtub paper's recursion: as printed, or as its authors computed it.
     pub mode: DpMode,
 }
 
-/// The readings there are, by name.
+/// Readings of the recursion by which the bathtub paper's dynamic program places checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DpMode {
-    /// Probabilities given the age that the VM has reached, the exact expected loss, a fresh VM after a
-    /// failure, no checkpoint after the last step.
+    /// The recursion with probabilities given the age that the VM has reached, and with the exact expected loss. A failure leads to
+    /// a new VM, and no checkpoint follows the last step.
     #[default]
     Conditional,
-    /// As the paper's authors computed: unconditional probabilities, half of a chunk lost, a VM of the
-    /// same age after a failure, a checkpoint after the last step as well.
+    /// The recursion as the paper's authors computed it, with unconditional probabilities. A failure loses half of a chunk and
+    /// leads to a VM of the same age, and a checkpoint follows the last step as well.
     Artifact,
 }
 
@@ -247,10 +247,10 @@ pub enum DpMode {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Knows")]
 pub enum AdaptKnowledge {
-    /// From the uptimes that ended before the decision.
+    /// ADAPT uses the uptimes that ended before the decision.
     #[default]
     Past,
-    /// From the whole record, future uptimes too: a yardstick.
+    /// ADAPT uses the whole record, future uptimes too: a yardstick.
     WholeRecord,
 }
 

@@ -6,22 +6,23 @@ use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A bucket of S3, or of a server that speaks its protocol, that has the checkpoints of a live run beside the
-/// coordinator's folder. The credentials are in its environment: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`.
+/// A bucket of S3, or of a server that speaks its protocol, which keeps the checkpoints of a live run in addition to the
+/// coordinator's folder. The coordinator takes the credentials from its environment: `AWS_ACCESS_KEY_ID` and
+/// `AWS_SECRET_ACCESS_KEY`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CheckpointStore {
-    /// The bucket, and what the keys of all objects in it begin with: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
+    /// The bucket and the prefix of all keys in it: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
     pub url: BucketUrl,
-    /// The server, as `http://HOST:PORT` or `https://HOST`; `AWS_ENDPOINT_URL` where it is not given, else that of
-    /// Amazon.
+    /// Address of the server, as `http://HOST:PORT` or `https://HOST`; if it is not given, `AWS_ENDPOINT_URL`, else Amazon's
+    /// server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<ServerAddress>,
-    /// The region of the bucket; `AWS_REGION` where it is not given, else `us-east-1`.
+    /// The region of the bucket; `AWS_REGION` if it is not given, else `us-east-1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Real time for which a request that fails is tried again, and after which one that is not answered is given up: a
-    /// part of 8 MiB has to be taken in that time.
+    /// Real time for which a failing request is retried, and after which a request without an answer is given up. The upload of a
+    /// part of 8 MiB has to fit in it.
     #[serde(default = "half_a_minute")]
     pub timeout: Span,
 }

@@ -53,7 +53,7 @@ pub enum Command {
         /// The VM to end.
         vm: VmId,
     },
-    /// Start a task on seats that are free or about to be.
+    /// Start a task on vCPU slots that are free or about to be.
     StartTask(TaskStart),
     /// Stop an attempt; on a frozen VM the attempt never runs again.
     StopTask {
@@ -63,7 +63,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to be stopped.
         task: TaskId,
-        /// The attempt at this task or job that is to be stopped.
+        /// Number of the task's or job's attempt that is to be stopped.
         attempt: Attempt,
         /// True to checkpoint the attempt before it is stopped.
         keep: bool,
@@ -76,7 +76,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to be checkpointed.
         task: TaskId,
-        /// The attempt at this task or job that runs.
+        /// Number of the task's or job's running attempt, which is checkpointed.
         attempt: Attempt,
         /// Time by which the task's program is assumed to have saved its work after the VM's present
         /// notice; `None`: the program gets no notice. Workers, in contrast, learn of notices from their
@@ -102,9 +102,9 @@ pub enum Command {
         vm: VmId,
         /// The job to move.
         task: TaskId,
-        /// The attempt at this task or job that is to be moved.
+        /// Number of the job's attempt that is to be moved.
         attempt: Attempt,
-        /// The vCPU for each process.
+        /// The job's new vCPUs, one for each process.
         on: Cpus,
     },
     /// Set the share of a processor that a vCPU of a background VM gets from now on.
@@ -113,9 +113,9 @@ pub enum Command {
         host: HostId,
         /// The VM in the background.
         vm: VmId,
-        /// The number of the vCPU on it.
+        /// Number of the background VM's vCPU.
         vcpu: u32,
-        /// Share of the processor that the VM in its foreground leaves.
+        /// Share of the processor that the VM in the processor's foreground leaves.
         share: Ppm,
     },
     /// Change a task's mode between burst and baseline.
@@ -126,7 +126,7 @@ pub enum Command {
         vm: VmId,
         /// The task that is to run in another mode.
         task: TaskId,
-        /// The attempt at this task or job that runs.
+        /// Number of the task's or job's running attempt, whose mode changes.
         attempt: Attempt,
         /// The mode from now on.
         mode: Mode,
@@ -162,6 +162,14 @@ pub enum ProviderAnnouncement {
     Hibernate(Time),
     /// The VM is likely to be preempted.
     Rebalance,
+    /// The VM's boot is over; this is for the VM's worker, which starts the VM's cell.
+    Booted,
+    /// The security groups of the VM's instance may allow other connections than before; for the VM's worker.
+    Rewired,
+    /// The files of the VM's instance outlive the VM, which is destroyed next; for the VM's worker.
+    FilesKept,
+    /// The kept files of the instance whose first VM this was are not needed any more; for the VM's worker.
+    FilesForgotten,
 }
 
 /// Everything a host needs to start a task.
@@ -169,7 +177,7 @@ pub enum ProviderAnnouncement {
 pub struct TaskStart {
     /// The host of the task's VM.
     pub host: HostId,
-    /// The seat of each process.
+    /// The VM, and the vCPU slot of each of the task's processes on it.
     pub seats: Seats,
     /// The task to start.
     pub task: TaskId,
@@ -181,8 +189,8 @@ pub struct TaskStart {
     pub runtime: Span,
     /// The checkpoint to start from and the part of the work that it holds; `None`: from scratch.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// The attempt that took this checkpoint; other attempts may have left checkpoints of the same
-    /// number.
+    /// The attempt that took the checkpoint from which the task starts; other attempts may have left checkpoints of
+    /// the same number.
     pub from_attempt: Attempt,
     /// Parts of the work at which the task is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,

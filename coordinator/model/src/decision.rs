@@ -1,7 +1,7 @@
 //! Decisions of policies, and the reasons for them.
 
 use dormouse_cloud::Market;
-use dormouse_units::{Cpus, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
+use dormouse_units::{Cpus, Mode, Ppm, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,32 +20,31 @@ pub enum StartReason {
     Migrated,
     /// An idle VM took the task over (Burst-HADS, Algorithm 5).
     Stolen,
-    /// The attempt before failed.
+    /// The task's previous attempt failed.
     Retried,
     /// All tasks that the task follows are done now.
     Due,
-    /// All parallel jobs submitted before the job have the foreground.
+    /// All parallel jobs before the job in the queue have the foreground.
     FirstInLine,
     /// The job is expected to end before the reservation of the head of the queue begins (EASY).
     EndsBeforeShadow {
         /// The job at the head of the queue, which has the reservation.
         head: TaskId,
-        /// When the reservation begins.
+        /// When the reservation of the queue's head begins.
         shadow: Time,
     },
-    /// The head of the queue does not need these processors when its reservation begins (EASY).
+    /// The job gets processors that the head of the queue does not need when its reservation begins (EASY).
     OnExtra {
         /// The job that has the reservation.
         head: TaskId,
-        /// When the reservation begins.
+        /// When the reservation of the queue's head begins.
         shadow: Time,
-        /// Extra processors left before this job took its own.
+        /// Number of extra processors that were left before the job got some of them.
         extra: u32,
     },
-    /// The shortest waiting job for which the background has room (MEASY, 2.2.1).
+    /// The job is the shortest waiting one for which the background has room (MEASY, 2.2.1).
     ShortestWaiting,
-    /// The job has a VM that has run others: by its age at least as good as a new one (bathtub
-    /// paper, 4.2).
+    /// The job gets an idle VM that has run other jobs and that is, by its age, at least as good as a new one (bathtub paper, 4.2).
     Reused {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -55,7 +54,7 @@ pub enum StartReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
-    /// The job has a VM that no other job has used (bathtub paper, 4.2).
+    /// The job gets a VM that no other job has used (bathtub paper, 4.2).
     NewVm {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -90,14 +89,14 @@ pub enum EndReason {
 pub enum PromotionMethod {
     /// The tiers of the job's vCPUs swap their priorities; nothing restarts.
     Swap,
-    /// The job is killed and starts again in the foreground of these vCPUs.
+    /// The job is killed and starts again in the foreground of the vCPUs `on`.
     Kill {
-        /// One vCPU a process, in order of falling CPU usage.
+        /// The new vCPU of each process, the processes in order of falling CPU usage.
         on: Cpus,
     },
-    /// The job goes on in the foreground of these vCPUs.
+    /// The job continues in the foreground of the vCPUs `on`.
     Migrate {
-        /// One vCPU a process, in order of falling CPU usage.
+        /// The new vCPU of each process, the processes in order of falling CPU usage.
         on: Cpus,
     },
 }
@@ -149,8 +148,7 @@ pub enum Decision {
         task: TaskId,
         /// The VM on which the task runs.
         vm: VmId,
-        /// Whether to checkpoint the attempt first, so that it can go on elsewhere (running VMs
-        /// only).
+        /// True to checkpoint the attempt first, so that the task can continue on another VM (running VMs only).
         keep: bool,
     },
     /// Checkpoint a task now; the task keeps running.
@@ -159,6 +157,13 @@ pub enum Decision {
         task: TaskId,
         /// The VM on which the task runs.
         vm: VmId,
+    },
+    /// Have a waiting task begin from an older checkpoint than its newest: newer ones that hold more are given up.
+    FallBack {
+        /// The waiting task.
+        task: TaskId,
+        /// Part of the task's work, in millionths, that the checkpoint holds at most; 0: the task begins from scratch.
+        done: Ppm,
     },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
@@ -181,15 +186,28 @@ pub enum Decision {
         /// The mode from now on.
         mode: Mode,
     },
-    /// Has the provider interrupt a spot VM in one way, whatever it is interrupted for. Without it the provider hibernates
-    /// a VM or ends it as what interrupts it says.
+    /// Has the provider always interrupt this spot VM in one way, by hibernation or by an end after notice, whatever the cause.
+    /// Without this decision, the cause of an interruption decides whether the VM hibernates or ends.
     // Of the policy that answers an API's calls.
     #[schemars(skip)]
     SetInterruption {
-        /// The spot VM.
+        /// The spot VM whose interruptions are set.
         vm: VmId,
-        /// Whether the VM hibernates, at once; otherwise it is given notice and ends.
+        /// True: an interruption hibernates the VM at once; false: the VM is given notice and ends.
         hibernates: bool,
+    },
+    /// Sets what programs of which a burstable VM's machine knows nothing use of its vCPUs while it runs, and whether credits
+    /// that they spend beyond those earned are charged.
+    // Of the policy that answers an API's calls.
+    #[schemars(skip)]
+    SetVcpuUse {
+        /// The burstable VM, which has no tasks.
+        vm: VmId,
+        /// Part of each vCPU that the programs use, as far as the VM's credits allow it.
+        used: Ppm,
+        /// Price of a surplus vCPU-hour in unlimited mode; left out: the VM is in standard mode.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        surplus: Option<Price>,
     },
     /// Resume a hibernated VM, if its type can be had and its host has room.
     // Of the policy that answers an API's calls.
@@ -198,7 +216,7 @@ pub enum Decision {
         /// The VM to resume.
         vm: VmId,
     },
-    /// Be woken at a time.
+    /// Wake the scheduler at a time.
     Wake {
         /// Time of the wake-up; a wake-up that is not later than now is refused.
         at: Time,
@@ -216,11 +234,13 @@ impl Decision {
             Self::Start { task, .. }
             | Self::Stop { task, .. }
             | Self::Checkpoint { task, .. }
+            | Self::FallBack { task, .. }
             | Self::Promote { task, .. }
             | Self::SetMode { task, .. } => Some(*task),
             Self::Launch { .. }
             | Self::Terminate { .. }
             | Self::SetInterruption { .. }
+            | Self::SetVcpuUse { .. }
             | Self::Resume { .. }
             | Self::Wake { .. } => None,
         }
@@ -236,9 +256,10 @@ impl Decision {
             | Self::Promote { vm, .. }
             | Self::SetMode { vm, .. }
             | Self::SetInterruption { vm, .. }
+            | Self::SetVcpuUse { vm, .. }
             | Self::Resume { vm }
             | Self::Start { on: Seats { vm, .. }, .. } => Some(vm),
-            Self::Wake { .. } => None,
+            Self::FallBack { .. } | Self::Wake { .. } => None,
         }
     }
 }

@@ -38,8 +38,8 @@ pub enum Event {
     Submitted {
         /// The job's id: the number of jobs and tasks before it (`next_task` of the engine's run).
         task: TaskId,
-        /// The user's key for a submission from outside during the run, by which repeated
-        /// submissions count once.
+        /// The user's key for a submission from outside during the run: repeated submissions with one key count once. `None`: a job
+        /// of the workload.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Arc<str>>,
         /// The job as submitted.
@@ -77,7 +77,7 @@ pub enum Event {
     Begin,
     /// The time has come for which the run requested to be woken (`next_wakeup` of the engine's run).
     Tick,
-    /// A host reports.
+    /// A host reports on one of its VMs.
     Machine {
         /// The host that reports.
         host: HostId,
@@ -139,7 +139,8 @@ pub enum Event {
     Disbelieved {
         /// The host that reported the impossible measurement or checkpoint.
         host: HostId,
-        /// The measurement with its limit, or the checkpoint, as one line for the log.
+        /// What the host reported and is not believed, as one line for the log: a measurement with the limit that it exceeds, or a
+        /// checkpoint.
         why: String,
     },
     /// A worker reports that its jail for tasks is incomplete.
@@ -177,7 +178,7 @@ pub enum Event {
         /// Kernel that the coordinator runs on, identified as hosts identify theirs.
         machine: String,
     },
-    /// The user ends the run before its time.
+    /// The user ends the run before its work is done.
     Cancel {
         /// The user or cause that ended the run, as one line for the log.
         why: String,
@@ -185,7 +186,7 @@ pub enum Event {
     /// A live run's clock beside the wall clock, logged every few seconds. A restarted coordinator learns
     /// from it for how long the run had no coordinator.
     Clock {
-        /// Emulated time on the run's clock.
+        /// Emulated time on the run's clock at the moment of the wall clock's reading.
         shows: Time,
         /// The wall clock, real microseconds since 1970.
         unix_us: u64,
@@ -214,7 +215,7 @@ pub(crate) const fn is_zero(number: &u64) -> bool {
 /// Time on the clock that runs since a machine's boot, independent of its wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
-    /// The kernel's id of that boot.
+    /// The kernel's id of the machine's boot from which the time is counted.
     pub boot: String,
     /// Real microseconds since the boot, suspended time included.
     pub us: u64,

@@ -27,7 +27,7 @@ pub enum FaultKind {
     Partition,
     /// All messages between worker and coordinator are delayed, in both directions.
     Delay {
-        /// Delay in real microseconds.
+        /// Delay of each message, in real microseconds.
         real_us: u64,
     },
     /// Network segments between worker and coordinator are lost and retransmitted as by TCP.
@@ -35,9 +35,9 @@ pub enum FaultKind {
         /// Fraction of the segments that is lost.
         part: Ppm,
     },
-    /// The bandwidth between the two sides is limited, in both directions.
+    /// The bandwidth between worker and coordinator is limited, in both directions.
     Rate {
-        /// Bytes per second of real time.
+        /// Bandwidth during the fault, in bytes per second of real time.
         bytes_per_second: Bytes,
     },
     /// The worker's process is killed, with all its tasks.
@@ -48,7 +48,7 @@ pub enum FaultKind {
     DiskFull,
     /// CRIU takes longer for each dump and each restore.
     SlowCriu {
-        /// Additional time in real microseconds.
+        /// Additional time of each dump and each restore, in real microseconds.
         real_us: u64,
     },
 }
@@ -57,14 +57,15 @@ pub enum FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaultVictims {
-    /// All hosts of the run.
+    /// The fault is for all hosts of the run.
     All,
-    /// Hosts whose worker's name, or number such as `host1`, matches one of these patterns; a `*`
+    /// The fault is for hosts whose worker's name, or number such as `host1`, matches one of these patterns; a `*`
     /// matches any letters.
     Workers(Vec<String>),
-    /// Hosts that have a VM of this type; without a zone, of any zone.
+    /// The fault is for hosts that have a VM of this instance type; a type without a zone means VMs of the type in
+    /// any zone.
     Type(TypeName),
-    /// Hosts that have a VM of this zone.
+    /// The fault is for hosts that have a VM of this availability zone.
     Zone(ZoneName),
 }
 

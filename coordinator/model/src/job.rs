@@ -24,6 +24,9 @@ pub struct Submission {
     /// Memory that each process needs; zero if unknown.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub memory: Bytes,
+    /// Priority of the job: a scheduler that heeds priorities takes the greatest first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i64,
     /// The jobs that this one follows: it is submitted some time after they have ended, and until
     /// then `submitted` is the time in its log. `None`: it follows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,7 +35,7 @@ pub struct Submission {
     /// until it is killed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_cut: bool,
-    /// True if the program reports a failure at its end; its run time is the same.
+    /// True if the program reports a failure at its end; its run time is what it would be without the failure.
     #[serde(default, skip_serializing_if = "is_false")]
     pub fails: bool,
 }
@@ -44,6 +47,11 @@ pub struct JobPredecessors {
     pub jobs: Vec<u64>,
     /// Time from the end of the last predecessor to the submission.
     pub think: Span,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(priority: &i64) -> bool {
+    *priority == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -83,7 +91,7 @@ pub enum JobRefusal {
         most: Bytes,
     },
     /// The job's processes need memory, and the machine's memory is unknown.
-    #[error("it wants {memory} for each process, and how much its machine has was not said")]
+    #[error("it wants {memory} for each process, but the machine's memory is not given")]
     UnknownMemory {
         /// Memory that each of the job's processes wants.
         memory: Bytes,
@@ -127,8 +135,8 @@ impl Submission {
             UsageInformation::Absent(taken_for) if self.processes > 1 => Usage::Uniform(taken_for),
             UsageInformation::Absent(_) | UsageInformation::Exact => self.usage.clone(),
         };
-        let Self { number, processes, estimate, .. } = *self;
-        Job { id, number, processes, estimate, usage }
+        let Self { number, processes, estimate, priority, .. } = *self;
+        Job { id, number, processes, estimate, usage, priority }
     }
 }
 
@@ -136,10 +144,10 @@ impl Submission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageInformation {
-    /// The true CPU usage.
+    /// The scheduler knows the true CPU usage of each process.
     Exact,
-    /// Nothing about jobs of several processes (section 3.5.1): each process is assumed to have
-    /// this usage. The usage of a one-process job is known.
+    /// The scheduler knows nothing about jobs of several processes (section 3.5.1): each process is assumed to have this usage. The
+    /// usage of a one-process job is known.
     Absent(Ppm),
 }
 
@@ -156,6 +164,9 @@ pub struct Job {
     pub estimate: Span,
     /// CPU usage of the job's processes, as far as the scheduler may know it.
     pub usage: Usage,
+    /// Priority of the job; 0 if nobody gives it one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priority: i64,
 }
 
 #[cfg(test)]
@@ -173,6 +184,7 @@ mod tests {
             estimate,
             usage,
             memory,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

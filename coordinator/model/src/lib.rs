@@ -6,7 +6,6 @@
 //! with [`Report`]s.
 
 mod api_call;
-mod attempt_end;
 mod bag;
 mod calendar;
 mod checkpoint;
@@ -16,7 +15,6 @@ mod counts;
 mod decision;
 mod event;
 mod fault;
-mod host_load;
 mod job;
 mod ledger;
 mod metadata;
@@ -33,7 +31,6 @@ mod step;
 mod tenants;
 
 pub use api_call::ApiCall;
-pub use attempt_end::{AttemptEnds, ProgramAttemptEnd};
 pub use bag::{Bag, Task};
 pub use calendar::Calendar;
 pub use checkpoint::{
@@ -46,12 +43,13 @@ pub use counts::{MOST_PROCESSORS, check_count};
 pub use decision::{Decision, EndReason, PromotionMethod, StartReason};
 pub use event::{BootClock, Event};
 pub use fault::{FaultKind, FaultState, FaultVictims, HostFault};
-pub use host_load::LoadReport;
 pub use job::{Job, JobCapacity, JobPredecessors, JobRefusal, Submission, UsageInformation};
+pub use ledger::LoadReport;
 pub use ledger::{AttemptLedger, JobStartAccount, JobStartLedger, ProcessCpuUse};
 pub use metadata::{MetadataSettings, MetadataTimes, MetadataTokens};
 pub use noise::Noise;
 pub use notice::Notice;
+pub use own_end::{AttemptEnds, ProgramAttemptEnd};
 pub use own_end::{KeptFile, ProgramEnd, ProgramExit};
 pub use planned::{PlannedTask, PlannedVm};
 pub use precedence::{PrecedenceError, TaskFollowers, check_precedence};

@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How VMs answer what programs on them ask at 169.254.169.254.
+/// Settings of the metadata service that programs on VMs reach at 169.254.169.254.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct MetadataSettings {
     /// Whether requests of EC2's dialect need a token, as version 2 of its service demands.
     pub tokens: MetadataTokens,
-    /// How many hosts a packet of an answer may pass; as the system has it where it is not given.
+    /// Number of network hops that a packet of an answer may make; the system's number if it is not given.
     #[schemars(range(min = 1, max = 64))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop_limit: Option<u8>,
     /// On which clock the times of notices are.
     pub times: MetadataTimes,
-    /// Tags of all VMs, at most 50, which their metadata have as well (EC2's `tags/instance/NAME`): names of letters, digits
-    /// and `+-=.,_:@`. There are none where it is not given.
+    /// Tags of all VMs, at most 50, which programs can read from the metadata (EC2's `tags/instance/NAME`): names of letters,
+    /// digits and `+-=.,_:@`. There are none if it is not given.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(example = r#"{ Name = "worker", team = "weather" }"#)]
     pub tags: BTreeMap<String, String>,
-    /// The text that all VMs are given along, 16 KiB at most (EC2's `user-data`): it is there to be read, and nothing runs it.
+    /// The text that all VMs offer as user data, 16 KiB at most (EC2's `user-data`): programs can read it, and nothing runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = "key = value")]
     pub user_data: Option<String>,
@@ -64,7 +64,7 @@ impl MetadataSettings {
         *self == Self::default()
     }
 
-    /// The first invalid setting: its keys, the mistake, and the remedy.
+    /// Returns the keys of the first invalid setting, the mistake and the remedy; `None`: all settings are valid.
     #[must_use]
     pub fn first_flaw(&self) -> Option<(Vec<&str>, String, &'static str)> {
         let Self { tags, user_data, .. } = self;
@@ -74,7 +74,7 @@ impl MetadataSettings {
         }
         for (name, value) in tags {
             if !is_tag_name(name) {
-                let what = format!("'{name}' is no name of a tag in metadata");
+                let what = format!("'{name}' can't be the name of a tag in metadata");
                 return Some((
                     vec!["tags", name],
                     what,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
-    /// Log-normal with mean 1 and this coefficient of variation.
+    /// The factor is log-normal with mean 1 and this coefficient of variation.
     Lognormal(Ppm),
-    /// Uniform from 1 − x to 1 + x for this x below 1.
+    /// The factor is uniform from 1 − x to 1 + x for this x below 1.
     Uniform(Ppm),
 }
 

@@ -82,20 +82,20 @@ pub enum Notice {
         /// The emulated time at which the VM will be killed.
         at: Time,
     },
-    /// The provider recommends to replace a spot VM: the VM is more likely than before to be taken. Nothing else
-    /// happens to the VM.
+    /// The provider recommends to replace a spot VM: the VM is more likely than before to be preempted. Nothing else happens to the
+    /// VM.
     VmRebalance {
         /// The VM that should be replaced.
         vm: VmId,
     },
-    /// A VM is gone for good though nobody asked: preempted, or its host lost.
+    /// A VM is gone for good without a decision of its scheduler: it was preempted, or its host was lost.
     VmLost {
         /// The VM that is gone.
         vm: VmId,
     },
-    /// A task of the bag can start from now on, since all tasks that it follows are done. This notice precedes that of
-    /// the end of the last of these, so that a scheduler that gives idle VMs back knows that there is more to do. In a
-    /// bag in which any task follows others, tasks that are submitted later have this notice, too.
+    /// A task of the bag can start from now on, since all tasks that it follows are done. The scheduler gets this notice before the
+    /// notice that the last of these tasks has ended, so that a scheduler that gives idle VMs back knows that there is more to do.
+    /// In a bag in which any task follows others, tasks that are submitted later have this notice, too.
     TaskDue {
         /// The task that can start.
         task: TaskId,
@@ -118,7 +118,7 @@ pub enum Notice {
         /// The VM on which the task ran.
         vm: VmId,
     },
-    /// An attempt came to nothing; what the task's last checkpoint kept is still kept.
+    /// An attempt at a task failed; work that the task's last checkpoint holds is not lost.
     TaskFailed {
         /// The task whose attempt failed.
         task: TaskId,
@@ -127,7 +127,7 @@ pub enum Notice {
         /// The failure, in words.
         why: String,
     },
-    /// A task was stopped as asked; `done` of its work is kept.
+    /// A task was stopped as its scheduler decided; the part `done` of its work is held by a checkpoint.
     TaskStopped {
         /// The task that was stopped.
         task: TaskId,
@@ -136,7 +136,7 @@ pub enum Notice {
         /// Part of the task's work that a checkpoint keeps.
         done: Ppm,
     },
-    /// A checkpoint of a running task is complete: `done` of its work is kept from now on.
+    /// A checkpoint of a running task is complete: from now on it holds the part `done` of the task's work.
     Checkpointed {
         /// The task that was checkpointed.
         task: TaskId,

@@ -1,7 +1,11 @@
-//! End of a user's own program, with its outputs.
+//! Ends of users' own programs with their outputs, and of the attempts at them as the steps of a run tell.
 
-use dormouse_units::Bytes;
+use std::sync::Arc;
+
+use dormouse_units::{Attempt, Bytes, TaskId};
 use serde::{Deserialize, Serialize};
+
+use crate::{Event, Notice, Report, Step};
 
 /// End of a user's own program, with its outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +42,7 @@ impl ProgramEnd {
         self.exit == Some(ProgramExit::Status(0))
     }
 
-    /// Digest of the output with this path, in hexadecimal.
+    /// Digest of the output with this path, in hexadecimal; `None`: no such output was kept.
     #[must_use]
     pub fn find_output(&self, path: &str) -> Option<&str> {
         let is_it = |file: &&KeptFile| {
@@ -62,7 +66,7 @@ pub enum ProgramExit {
 /// A file of a task that is kept in the run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFile {
-    /// Path in the task's folder.
+    /// Path of the file relative to the task's folder of kept files.
     pub path: String,
     /// BLAKE3 of the file's content, in hexadecimal.
     pub digest: String,
@@ -71,4 +75,44 @@ pub struct KeptFile {
     /// True if the file is executable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
+}
+
+/// End of an attempt at a user's own program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramAttemptEnd {
+    /// The task that was attempted.
+    pub task: TaskId,
+    /// The attempt that is over.
+    pub attempt: Attempt,
+    /// True if the task is done with this attempt.
+    pub finished: bool,
+    /// End of the program, with its outputs.
+    pub end: Arc<ProgramEnd>,
+}
+
+/// Collects the ends of attempts at users' own programs from a run's steps. Each end comes in two steps:
+/// first the attempt's account with the program's end, then the report that the task finished or failed.
+#[derive(Debug, Default)]
+pub struct AttemptEnds {
+    known: Option<(TaskId, Attempt, Arc<ProgramEnd>)>,
+}
+
+impl AttemptEnds {
+    /// Takes a step of the run; returns the end of an attempt that this step completes, if there is one.
+    pub fn take_step(&mut self, step: &Step) -> Option<ProgramAttemptEnd> {
+        let Event::Machine { report, .. } = &step.event else { return None };
+        let of = match *report {
+            Report::Ledger { task, attempt, ref own, .. } => {
+                self.known = own.clone().map(|end| (task, attempt, end));
+                return None;
+            }
+            Report::TaskFinished { task, attempt, .. }
+            | Report::TaskFailed { task, attempt, .. } => (task, attempt),
+            _ => return None,
+        };
+        let (task, attempt, end) = self.known.take_if(|known| (known.0, known.1) == of)?;
+        let is_finish = |notice: &Notice| matches!(notice, Notice::TaskFinished { task: done, .. } if *done == task);
+        let finished = step.notices.iter().any(is_finish);
+        Some(ProgramAttemptEnd { task, attempt, finished, end })
+    }
 }

@@ -169,6 +169,19 @@ impl PrecedenceError {
         }
     }
 
+    /// What is to be done about the mistake, for whoever wrote the tasks.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "add that task, or remove it from what the task follows",
+            Self::Twice { .. } => "name it once",
+            Self::Cycle(of) if of.len() == 1 => "remove the task from what it follows itself",
+            Self::Cycle(_) => {
+                "remove one of these dependencies, so that one of the tasks can begin"
+            }
+        }
+    }
+
     /// Description of the mistake, with the names of these tasks.
     #[must_use]
     pub fn in_words(&self, tasks: &[Task]) -> String {
@@ -178,10 +191,10 @@ impl PrecedenceError {
         };
         match self {
             Self::Unknown { task, before } => {
-                format!("{} follows {}, and there is no such task", name(task), name(before))
+                format!("{} follows {}, but there is no such task", name(task), name(before))
             }
             Self::Twice { task, before } => {
-                format!("{} is said twice to follow {}", name(task), name(before))
+                format!("{} follows {}, which it names twice", name(task), name(before))
             }
             Self::Cycle(of) if of.len() == 1 => {
                 format!("{} follows itself", of.first().map(name).unwrap_or_default())
@@ -290,8 +303,8 @@ mod tests {
             check_precedence(&tasks).expect_err("it is wrong").in_words(&tasks)
         };
         assert_eq!(wrong(&[&[], &[1]]), "'t1' follows itself");
-        assert_eq!(wrong(&[&[], &[0, 0]]), "'t1' is said twice to follow 't0'");
-        assert_eq!(wrong(&[&[9]]), "'t0' follows task9, and there is no such task");
+        assert_eq!(wrong(&[&[], &[0, 0]]), "'t1' follows 't0', which it names twice");
+        assert_eq!(wrong(&[&[9]]), "'t0' follows task9, but there is no such task");
         // The last one is behind the circle, and not in it.
         assert_eq!(
             wrong(&[&[], &[3, 0], &[1], &[2], &[3]]),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AttemptLedger, JobStartAccount, ProgramEnd};
 
-/// Longest real delay after a due time with which a report counts as of that time; later reports
-/// count as of their arrival.
+/// Longest real delay with which a report still counts for the time at which its event was due; a later report counts for the time
+/// of its arrival.
 pub const MAX_REPORT_DELAY: Duration = Duration::from_millis(100);
 
 /// A report of a host. Durations called `real` are in real time, zero in virtual time.
@@ -225,9 +225,9 @@ pub enum Report {
         lost: String,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
-        /// Part of `real_took_us` that CRIU's dump took.
+        /// Part of `real_took_us` that CRIU's dump took, in real microseconds.
         real_dump_us: u64,
-        /// Part of `real_took_us` that CRIU's restore took.
+        /// Part of `real_took_us` that CRIU's restore took, in real microseconds.
         real_restore_us: u64,
         /// Size of the checkpoint that carried the job.
         bytes: Bytes,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// normal instances, of random duration").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VmRequest {
-    /// The instance type.
+    /// Instance type of the requested VM.
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,

@@ -42,7 +42,7 @@ pub struct Setup {
 /// Properties of a run's parallel jobs that must be known before they are submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParallelJobs {
-    /// Instance type of the jobs' machine, whose vCPUs have a seat in both tiers.
+    /// Instance type of the jobs' machine, whose vCPUs each have a slot in the foreground and one in the background.
     pub machine: TypeName,
     /// The part of the jobs' CPU usage that the scheduler sees.
     pub information: UsageInformation,
@@ -128,8 +128,8 @@ impl Setup {
         self
     }
 
-    /// The setup with this memory for each processor of the machine for parallel jobs, of which a
-    /// process can use one of `processes` equal parts; `None`: unknown.
+    /// Returns the setup with this memory for each processor of the machine for parallel jobs; a process may use 1/`processes` of
+    /// it. `None`: the memory is unknown.
     #[must_use]
     pub fn with_memory_of_jobs(mut self, processor: Option<Bytes>, processes: u64) -> Self {
         if let (Some(jobs), Some(memory)) = (&mut self.jobs, processor) {
@@ -143,11 +143,9 @@ impl Setup {
 
     /// The setup with a burstable machine for its parallel jobs; `None`: it always has full speed.
     ///
-    /// A burstable machine has credits like other burstable VMs. A processor uses them while a
-    /// process on it computes or is checkpointed. Jobs burst: only when all credits are used up do
-    /// all processors, in both tiers, slow down to the baseline until a whole credit is earned.
-    /// Time in which no process of a job computes, as all wait for the network, gets no longer
-    /// then.
+    /// A burstable machine has credits like other burstable VMs. A processor uses them while a process on it computes or is
+    /// checkpointed. Jobs burst: only when all credits are used up do all processors, in both tiers, slow down to the baseline
+    /// until a whole credit is earned. Time in which all processes of a job wait for the network is the same at either speed.
     #[must_use]
     pub fn with_credits_of_jobs(mut self, burstable: Option<BurstableTerms>) -> Self {
         if let (Some(jobs), Some(burstable)) = (&self.jobs, burstable)
@@ -204,7 +202,7 @@ impl Setup {
         self.catalogue.types.values().map(|kind| (kind.name.clone(), of(kind))).collect()
     }
 
-    /// True if VMs of this type have a seat in both tiers of every vCPU.
+    /// True if every vCPU of this type's VMs has a slot in the foreground and one in the background.
     #[must_use]
     pub fn is_two_tier(&self, kind: &TypeName) -> bool {
         self.jobs.as_ref().is_some_and(|jobs| jobs.machine == *kind)

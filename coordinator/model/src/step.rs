@@ -111,7 +111,7 @@ pub enum Effect {
     },
     /// The number of available spot VMs of a type changes.
     AvailabilityChanged {
-        /// The instance type.
+        /// The instance type whose availability changes.
         kind: TypeName,
         /// Greatest number of spot VMs of the type that can exist.
         vms: u32,
@@ -223,12 +223,12 @@ pub enum Effect {
         /// The VM that the task is on.
         vm: VmId,
     },
-    /// A task could not start from its newest checkpoint: it starts from an older one, from the same one on a different
+    /// A task does not start from its newest checkpoint: it starts from an older one, from the same one on a different
     /// host, or from scratch.
     RestoreFellBack {
         /// The task that starts.
         task: TaskId,
-        /// The checkpoint that could not be restored, and the part of the work that it holds.
+        /// The checkpoint that could not be restored or was given up, and the part of the work that it holds.
         from: (CheckpointSeq, Ppm),
         /// The checkpoint that the task starts from instead, and the part of the work that it holds; `None`: the task
         /// starts from scratch.
@@ -237,8 +237,11 @@ pub enum Effect {
         /// again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
-        /// The host's error text, as one line.
+        /// Why the newest checkpoint is not used, as one line: the host's error text, or that the scheduler gave it up.
         why: String,
+        /// True if the scheduler gave up the checkpoint; false if it could not be restored.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        given_up: bool,
     },
     /// An outdated event was dropped: a report on an earlier attempt or on a VM that its host no longer has, or a
     /// submission or request with a wrong number.
@@ -305,7 +308,7 @@ pub enum VmEnd {
 }
 
 impl VmEnd {
-    /// The reason in one word, for tables and logs.
+    /// The reason why the VM ended, in one word for tables and logs.
     #[must_use]
     pub const fn one_word(self) -> &'static str {
         match self {

@@ -10,14 +10,14 @@ use dormouse_units::{RequestId, TenantId, VmId};
 /// Part of a run's work that belongs to a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TenantWork {
-    /// The bag of tasks, which is known from the beginning.
+    /// The tenant's work is the bag of tasks, which is known from the beginning.
     Bag,
-    /// The parallel jobs that are submitted during the run.
+    /// The tenant's work is the parallel jobs that are submitted during the run.
     Jobs,
     /// The VMs that customers of the provider request during the run. They serve as load for other
     /// tenants: if there are any, the run does not wait for the last request.
     Requests,
-    /// Bag and jobs, for a single tenant.
+    /// The work of a run's only tenant is both the bag of tasks and the parallel jobs.
     All,
 }
 
@@ -82,19 +82,19 @@ impl Tenants {
         self.work.len() > 1
     }
 
-    /// The tenant with exactly this kind of work.
+    /// The tenant with exactly this kind of work; `None`: there is none.
     #[must_use]
     pub fn find_tenant(&self, work: TenantWork) -> Option<TenantId> {
         self.tenant_ids().zip(&self.work).find(|(_, own)| **own == work).map(|(id, _)| id)
     }
 
-    /// The tenant of the tasks that exist from the beginning.
+    /// The tenant of the tasks that exist from the beginning; `None`: there is none.
     #[must_use]
     pub fn with_bag(&self) -> Option<TenantId> {
         self.tenant_ids().zip(&self.work).find(|(_, own)| own.has_bag()).map(|(id, _)| id)
     }
 
-    /// The tenant of the parallel jobs.
+    /// The tenant of the parallel jobs; `None`: there is none.
     #[must_use]
     pub fn with_jobs(&self) -> Option<TenantId> {
         self.tenant_ids().zip(&self.work).find(|(_, own)| own.has_jobs()).map(|(id, _)| id)
@@ -112,7 +112,7 @@ impl Tenants {
         TenantId::new(vm.get() % self.tenant_count().max(1))
     }
 
-    /// Owner of a wake-up.
+    /// The tenant that requested the wake-up with this token.
     #[must_use]
     pub fn wake_owner(&self, token: u64) -> TenantId {
         let tenant = token % u64::from(self.tenant_count().max(1));
@@ -169,7 +169,7 @@ impl TenantNumbers {
     /// Identity conversion, for a single tenant or an observer of all.
     pub const SAME: Self = Self { tenant: 0, tenants: 1 };
 
-    /// True for the identity conversion.
+    /// True if the tenant's own numbers are the run's.
     #[must_use]
     pub const fn are_same(self) -> bool {
         self.tenants == 1

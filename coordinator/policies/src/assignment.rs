@@ -29,7 +29,7 @@ impl AssignedVm {
         Self { kind, market, mode: Mode::Burst, tasks: Vec::new() }
     }
 
-    /// The VM's type, as it is bought.
+    /// Instance type and market of the VM.
     pub(crate) const fn offer_of_vm(&self) -> Offer {
         (self.kind, self.market)
     }

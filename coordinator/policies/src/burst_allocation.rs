@@ -61,8 +61,8 @@ pub(crate) fn burst_allocation(
     map
 }
 
-/// Rounds rate × n up to whole VMs; products that are whole but for rounding errors stay as they
-/// are.
+/// Rounds the share `rate` (from 0) of `n` VMs up to whole VMs; products that are whole but for rounding errors stay
+/// as they are.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -103,8 +103,8 @@ fn last_ending_task(
     all.into_iter().max().map(|(_, std::cmp::Reverse((_, task)), i)| (i, task))
 }
 
-/// Puts the task on a new VM of the first of the `free` burstable types that can run it in baseline mode by the
-/// deadline D, and removes that type from `free`; `None` if no type can.
+/// Puts the task on a new burstable VM that can run it in baseline mode by the deadline D. The VM has the first suitable type in
+/// `free`, which is removed from there; `None` if no type is suitable.
 fn take_burstable(
     problem: &SchedulingProblem,
     free: &mut Vec<KindId>,

@@ -9,35 +9,37 @@ use crate::problem::TimeAllowances;
 use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::{Lifetimes, Market};
 
-/// The tasks that one VM may have to take over after `D_spot`, the time by which spot VMs should be done: `D_spot` = D
-/// − boot − the time of these tasks.
+/// Rule for `D_spot`, the time by which the tasks on spot VMs should be done, so that those of a hibernated VM can still
+/// run elsewhere before the deadline D: `D_spot` = D − boot − the time of the tasks that each variant names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotLimitRule {
-    /// Those that run last, one per vCPU: the time of the longest task on the slowest regular
-    /// on-demand type. A hibernated VM's work then fits a fresh VM of its type whenever it
-    /// hibernates. (Puts the J jobs' HADS at 2167 s plus boot; Table IV has 2290 to 2332 s.)
+    /// `D_spot` leaves time for the tasks that run last, one on each vCPU: the longest task on the slowest on-demand type
+    /// that is not burstable. A hibernated VM's work then fits a new VM of its type whenever it hibernates. (HADS then
+    /// finishes the paper's J jobs 2167 s plus boot after the start; its Table IV has 2290 to 2332 s.)
     #[default]
     LastRound,
-    /// The ceil(|B| / on-demand limit) longest tasks, packed on one VM of the regular on-demand
-    /// type with the longest runtimes.
+    /// `D_spot` leaves time for the ceil(|B| / on-demand limit) longest tasks of the bag B, packed on one VM of the
+    /// on-demand type with the longest run times that is not burstable.
     Longest,
-    /// The ceil(|B| / on-demand limit) shortest tasks, packed on one VM of the cheapest of all
-    /// on-demand types, burstable ones too; the limit is counted from the end of the boot. What the
-    /// authors' code does (`schedulers.py`, `compute_dspot`): 1750 s for ED200, by which the spot
-    /// VMs of its stored plan are done.
+    /// `D_spot` leaves time for the ceil(|B| / on-demand limit) shortest tasks of the bag B, packed on one VM of the
+    /// cheapest of all on-demand types, burstable ones too; the limit is counted from the end of the boot. The authors'
+    /// code does so (`schedulers.py`, `compute_dspot`): 1750 s for ED200, by which the spot VMs of its stored plan are
+    /// done.
     Artifact,
 }
 
-/// How the limit of the ILS's second perturbation behaves (Algorithm 1, lines 14 to 17).
+/// Rule for the time limit of spot VMs, which begins at `D_spot` and which the ILS's second perturbation relaxes (Algorithm 1,
+/// lines 14 to 17).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelaxRule {
-    /// It grows while more than `max-failed` iterations brought nothing, up to D, and returns to
+    /// The limit of spot VMs grows, up to D, while more than `max-failed` iterations brought no improvement, and returns to
     /// `D_spot` at the next improvement.
     #[default]
     UntilImproved,
-    /// It grows likewise, and never returns (the authors' code: `IPDPS.py`, `__pertubation`).
+    /// The limit of spot VMs grows, up to D, while more than `max-failed` iterations brought no improvement, and never returns to
+    /// `D_spot` (the authors' code: `IPDPS.py`, `__pertubation`).
     Always,
 }
 
@@ -45,10 +47,10 @@ pub enum RelaxRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostScale {
-    /// In costs of the initial solution.
+    /// A plan's cost is divided by that of the search's initial plan.
     #[default]
     Initial,
-    /// In dollars: where a bag costs some cents the makespan decides nearly alone (the authors'
+    /// A plan's cost is counted in dollars: if a bag costs some cents, the makespan decides nearly alone (the authors'
     /// code: `IPDPS.py`, `__compute_fitness`).
     Dollars,
 }
@@ -57,10 +59,10 @@ pub enum CostScale {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocalSearchRule {
-    /// Each attempt begins at the best solution so far and draws its own destination.
+    /// Each attempt of the local search begins at the best solution so far and draws its own destination.
     #[default]
     Restart,
-    /// One destination for all attempts and moves are never taken back, as printed.
+    /// All attempts have one destination, and moves are never taken back, as the algorithm is printed.
     Printed,
 }
 
@@ -68,10 +70,10 @@ pub enum LocalSearchRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StealMoment {
-    /// As soon as it is idle (III-F), and when its allocation cycle ends.
+    /// A VM looks for work as soon as it is idle (III-F), and when its allocation cycle ends.
     #[default]
     WhenIdle,
-    /// When its allocation cycle ends (III-D).
+    /// A VM looks for work only when its allocation cycle ends (III-D).
     CycleEnd,
 }
 
@@ -79,11 +81,11 @@ pub enum StealMoment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StealIf {
-    /// Those that end sooner there: stealing balances.
+    /// An idle VM takes over the tasks that end sooner on it than where they are, so that stealing balances the load.
     #[default]
     Sooner,
-    /// All that it is done with by D, as printed (line 6, `check_migration`); so does the authors'
-    /// code (`schedule_manager.py`, `__work_stealing`).
+    /// An idle VM takes over all tasks that it can finish by the deadline D, as printed (line 6, `check_migration`) and as
+    /// in the authors' code (`schedule_manager.py`, `__work_stealing`).
     InTime,
 }
 
@@ -91,11 +93,11 @@ pub enum StealIf {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepIdle {
-    /// To the end of its allocation cycle; a burstable VM as long as there are tasks (III-D).
+    /// An idle VM is kept to the end of its allocation cycle, a burstable VM as long as there are tasks (III-D).
     #[default]
     Cycle,
-    /// Likewise, but no idle VM, burstable or not, once no spot VM has tasks and runs (the authors'
-    /// code: `schedule_manager.py`, `__check_idle_dispatchers`).
+    /// As with `cycle`, but no idle VM, burstable or not, is kept once there is no running spot VM with tasks (the authors' code:
+    /// `schedule_manager.py`, `__check_idle_dispatchers`).
     WhileSpotWorks,
 }
 
@@ -103,15 +105,15 @@ pub enum KeepIdle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstOn {
-    /// Idle ones, as Algorithm 4 is printed. One that runs a stolen task in baseline mode, as they
-    /// nearly always do, keeps its credits.
+    /// Idle burstable VMs, as Algorithm 4 is printed. A burstable VM that runs a stolen task in baseline mode, as nearly all do,
+    /// keeps its credits.
     Idle,
-    /// Those with a vCPU free: III-C calls a VM with its one task in baseline mode "the best
-    /// candidate to receive tasks in case of hibernations".
+    /// Burstable VMs with a free vCPU: III-C calls a VM with its one task in baseline mode "the best candidate to receive tasks in
+    /// case of hibernations".
     #[default]
     FreeVcpu,
-    /// Those that were idle when the migration began, with a task on each vCPU (the authors' code:
-    /// `IPDPS.py`, `migrate`).
+    /// Burstable VMs that were idle when the migration began: they may get a task on each vCPU (the authors' code: `IPDPS.py`,
+    /// `migrate`).
     IdleVcpus,
 }
 
@@ -119,13 +121,13 @@ pub enum BurstOn {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MigrateMoment {
-    /// As late as the deadline allows: the VM may resume before (the text, section IV).
+    /// HADS migrates as late as the deadline allows, since the VM may resume before (the text, section IV).
     #[default]
     Late,
-    /// As late as one new on-demand VM can still do the work of the hibernated one by the deadline:
-    /// each hibernated VM is replaced by one VM.
+    /// HADS migrates as late as one new on-demand VM can still do the work of the hibernated VM by the deadline: each hibernated VM
+    /// is replaced by one VM.
     LateOneForOne,
-    /// As soon as it hibernates (the authors' code).
+    /// HADS migrates as soon as the VM hibernates (the authors' code).
     AtOnce,
 }
 
@@ -133,11 +135,11 @@ pub enum MigrateMoment {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDemandPlan {
-    /// The ILS over on-demand VMs, at their prices.
+    /// The ILS's plan over on-demand VMs, at on-demand prices.
     #[default]
     Own,
-    /// The ILS over spot VMs at spot prices, whose VMs are then bought on demand (the authors' stored
-    /// plans: `map_ondemand.json` is made so).
+    /// The ILS's plan over spot VMs at spot prices, whose VMs are then bought on demand (the authors' stored plans:
+    /// `map_ondemand.json` is made so).
     Spot,
 }
 
@@ -145,23 +147,23 @@ pub enum OnDemandPlan {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpareTime {
-    /// Those after whose end there is time to save the work that another hibernation would hit.
+    /// Tasks that end so early that, before their deadline, there is time to redo the work that another hibernation would lose.
     #[default]
     Kept,
-    /// Those after whose end there is no such time, if they end by D: the authors' code has the
+    /// Tasks that end by D, but without time to redo the work that another hibernation would lose: the authors' code has the
     /// comparison reversed.
     Reversed,
 }
 
-/// Treatment of the tasks on a VM that is given notice of its end and won't be done by then.
+/// Treatment of the tasks on a VM that is given notice of its preemption and can't finish them before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnNotice {
-    /// They leave at once, with a checkpoint if that loses less than it saves.
+    /// The tasks leave the VM at once. A checkpoint is taken first if it costs less time than it saves.
     #[default]
     Leave,
-    /// They run on, and are checkpointed shortly before the end: the time of the notice is used.
-    /// They go on elsewhere once the VM is gone.
+    /// The tasks run on, so that the time of the notice is used, and are checkpointed shortly before the VM's end. They continue
+    /// elsewhere once the VM is gone.
     Checkpoint,
 }
 
@@ -170,21 +172,22 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// VMs for `fifo` or `acc` to launch.
+/// One or several equal VMs that the scheduler `fifo`, `gang` or `acc` launches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Fleet {
-    /// Their type.
+    /// Instance type of the VMs.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// How they are bought.
+    /// Market in which the VMs are bought.
     pub market: Market,
-    /// The number of VMs.
+    /// Number of these VMs.
     #[serde(default = "one_vm")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: u32,
-    /// Most to be paid for one; `None`: whatever it costs. The provider ends one that costs more at once;
-    /// `acc` tells it nothing of that, and ends one itself.
+    /// Greatest price that is paid for one of these VMs, dollars an hour; any price if not given. The provider ends a VM
+    /// that costs more at once. The scheduler `acc` does not tell the provider its bid, and ends such a VM itself at the
+    /// end of an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bid: Option<Price>,
 }
@@ -200,93 +203,100 @@ const fn one_vm() -> u32 {
 pub struct BagSchedulerConfig {
     /// The scheduler's name.
     pub name: BagSchedulerName,
-    /// Weight of the cost against the makespan in the ILS, 0 to 1 (α, Eq. 1 and 8).
+    /// Weight of a plan's cost in the ILS (iterated local search, which makes the plan), from 0 (only the makespan counts)
+    /// to 1 (only the cost counts): α in Eq. 1 and 8 of the Burst-HADS paper, to which all numbers of equations, algorithms
+    /// and sections here refer.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub alpha: f64,
-    /// Perturbations of the ILS (Algorithm 1).
+    /// Number of rounds of the ILS, each of which perturbs the plan and searches around it (Algorithm 1).
     #[schemars(range(min = 0, max = 10_000_000))]
     pub max_iteration: u32,
-    /// Attempts of one local search (Algorithm 3).
+    /// Number of attempts of each local search of the ILS (Algorithm 3).
     #[schemars(range(min = 0, max = 10_000_000))]
     pub max_attempt: u32,
-    /// Share of the tasks that an attempt moves, above 0 to 1 (Algorithm 3).
+    /// Share of the tasks that an attempt of the ILS's local search moves to another VM, above 0 to 1 (Algorithm 3).
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub swap_rate: f64,
-    /// Iterations without improvement before the limit is relaxed.
+    /// Number of rounds of the ILS in a row without improvement, after which the time limit of spot VMs is relaxed (see
+    /// `relax`).
     #[schemars(range(min = 0, max = 10_000_000))]
     pub max_failed: u32,
-    /// By how much it is relaxed, above 0 to 1.
+    /// Share by which the time limit of spot VMs grows in each round that relaxes it, above 0 to 1.
     #[schemars(range(min = 0.0001, max = 1.0))]
     pub relax_rate: f64,
-    /// Burstable VMs per spot VM used, 0 to 1.
+    /// Number of burstable VMs that a plan adds for each spot VM in it, 0 to 1; the total is rounded up.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub burst_rate: f64,
-    /// How long an idle VM is kept: until the end of the cycle it is in, counted from when it was
-    /// ready or resumed (AC).
+    /// Length of an allocation cycle (AC), counted from when a VM was ready or resumed: an idle VM is kept until the end of its
+    /// present cycle.
     #[schemars(extend("least" = "1us"))]
     pub allocation_cycle: Span,
-    /// In what the ILS weighs costs.
+    /// Unit in which the ILS weighs a plan's cost against its makespan; if not given, that of `preset`: `initial` for
+    /// `paper`, `dollars` for `artifact`.
     #[serde(skip_serializing_if = "is_default")]
     pub cost_scale: CostScale,
-    /// How `D_spot` is found.
+    /// Rule for `D_spot`, the time by which the tasks on spot VMs should be done, so that those of a hibernated VM can
+    /// still run elsewhere before the deadline D.
     pub spot_limit: SpotLimitRule,
-    /// How the ILS relaxes it.
+    /// Rule by which the ILS relaxes the time limit of spot VMs.
     pub relax: RelaxRule,
-    /// How the local search moves.
+    /// What an attempt of the ILS's local search does after moves that did not improve the plan.
     pub local_search: LocalSearchRule,
-    /// When idle VMs steal.
+    /// When an idle VM looks for tasks of other VMs to take over (work stealing).
     pub steal: StealMoment,
-    /// Which tasks they steal.
+    /// Tasks of other VMs that an idle VM takes over; if not given, those of `preset`: `sooner` for `paper`, `in-time` for
+    /// `artifact`.
     #[serde(skip_serializing_if = "is_default")]
     pub steal_if: StealIf,
-    /// How long they are kept.
+    /// How long an idle VM is kept; if not given, as `preset` says: `cycle` for `paper`, `while-spot-works` for `artifact`.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_idle: KeepIdle,
-    /// Which burstable VMs migrations burst on.
+    /// Burstable VMs to which the tasks of a hibernated VM may migrate to run at full speed, which spends CPU credits.
     pub burst_on: BurstOn,
-    /// When HADS migrates.
+    /// When the scheduler `hads` moves the tasks of a hibernated VM to other VMs.
     pub migrate: MigrateMoment,
-    /// What tasks do whose VM is given notice.
+    /// What happens to the tasks on a VM that is given notice of its preemption; `leave` if not given.
     #[serde(skip_serializing_if = "is_default")]
     pub on_notice: OnNotice,
-    /// Time kept free for the boot of a VM that is launched to take tasks over: in `D_spot`, and when
-    /// tasks migrate (ω); where it is not given, `cloud.boot`. A plan's own VMs are ready after
-    /// `cloud.boot`.
+    /// Time that is kept free for the boot of a VM that takes over tasks: in `D_spot`, and when tasks migrate (ω in the
+    /// paper); `cloud.boot` if not given. A plan's own VMs are ready after `cloud.boot`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_allowance: Option<Span>,
-    /// Most VMs of a type that the ILS may use; where it is not given, as many as may be had.
+    /// Greatest number of VMs of a type that the ILS may use; as many as the type's limits allow if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub search_limit: Option<u32>,
-    /// Plan that `ils-on-demand` carries out.
+    /// Plan that the scheduler `ils-on-demand` carries out; `own` if not given.
     #[serde(skip_serializing_if = "is_default")]
     pub on_demand_plan: OnDemandPlan,
-    /// Tasks that may go to a spot VM.
+    /// Tasks that may migrate to a spot VM or be stolen by one, judged by the time that is left there before their
+    /// deadline; `kept` if not given.
     #[serde(skip_serializing_if = "is_default")]
     pub spare_time: SpareTime,
-    /// Time a restart from a checkpoint is expected to take.
+    /// Time that a restart from a checkpoint is expected to take.
     pub restore: Span,
-    /// Time to keep free before the deadline.
+    /// Time that plans keep free before the deadline.
     pub margin: Span,
-    /// Failed attempts after which a task is given up.
+    /// Number of failed attempts after which a task is given up.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_failures: u32,
-    /// First wait before refused launches are tried again; each next is twice as long.
+    /// Time after which refused launches of VMs are first tried again; each further wait is twice as long.
     #[schemars(extend("least" = "1us"))]
     pub retry_after: Span,
-    /// Such waits in a row before the tasks without a VM are given up.
+    /// Number of waits in a row after refused launches, after which the tasks without a VM are given up.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_retries: u32,
-    /// What `fifo` and `acc` launch.
+    /// VMs that the schedulers `fifo`, `gang` and `acc` launch; they need at least one, and the other schedulers ignore
+    /// them.
     pub fleet: Vec<Fleet>,
-    /// A plan to run, in place of one that the scheduler would make.
+    /// A plan to run, in place of one that the scheduler would make; `None`: the scheduler makes its own.
     #[schemars(skip)]
     pub plan: Option<Plan>,
-    /// Lifetimes that the scheduler assumes for VMs of each type, if it asks for them.
+    /// Lifetimes that the scheduler assumes for VMs of each type, if it uses VM lifetimes.
     #[serde(skip_serializing_if = "is_default")]
     #[schemars(skip)]
     pub laws: Vec<OfType<Lifetimes>>,
-    /// Parameters that only this scheduler has.
+    /// Parameters that only the scheduler of this name has.
     #[serde(skip_serializing_if = "Own::is_empty")]
     #[schemars(skip)]
     pub own: Own,
@@ -339,10 +349,10 @@ impl BagSchedulerConfig {
         Self { name, ..Self::default() }
     }
 
-    /// The rules of the authors' published code (`luanteylo/hads_`, aac5f65) where they differ from the
-    /// paper's text, each of them a setting of its own. The code's slips are not reproduced: here a
-    /// migrated task is started on one VM only, the test of spare time on a spot VM is not reversed, and
-    /// idle VMs are kept to the end of their cycle, although the code's clock for that never advances.
+    /// The rules of the authors' published code (`luanteylo/hads_`, aac5f65) where they differ from the paper's text, each of them
+    /// a setting of its own. The code's slips are not reproduced. Here a migrated task is started on one VM only, and the test of
+    /// spare time on a spot VM is not reversed. Idle VMs are kept to the end of their cycle, although the code's clock for cycles
+    /// never advances.
     #[must_use]
     pub fn artifact(name: BagSchedulerName) -> Self {
         Self {
@@ -358,7 +368,7 @@ impl BagSchedulerConfig {
         }
     }
 
-    /// Times that the scheduler adds to those of the tasks and the cloud.
+    /// Time allowances that the scheduler adds to the times of the tasks and of the cloud.
     pub(crate) const fn time_allowances(&self) -> TimeAllowances {
         TimeAllowances { restore: self.restore, margin: self.margin, boot: self.boot_allowance }
     }

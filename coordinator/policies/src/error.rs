@@ -10,16 +10,26 @@ pub enum PlanError {
     Parameter {
         /// The parameter's name in the configuration.
         key: &'static str,
-        /// The value that was given.
+        /// The parameter's value as it was given, which is outside the range.
         value: String,
         /// The range that the value has to be in, in words.
         want: &'static str,
+    },
+    /// A plan was given to a scheduler that takes none.
+    #[error("the scheduler {scheduler} {why}, and takes no plan")]
+    TakesNoPlan {
+        /// Name of the scheduler, as the experiment gives it.
+        scheduler: &'static str,
+        /// Reason why the scheduler takes no plan, as a phrase that follows its name.
+        why: &'static str,
     },
     /// A parameter that only the scheduler has can't be read.
     #[error("a parameter of the scheduler: {0}")]
     Parameters(String),
     /// The catalogue doesn't sell the kind of VMs that the scheduler needs.
-    #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
+    #[error(
+        "the scheduler {scheduler} needs {what} in the catalogue, which has {known}; offer one under [cloud]"
+    )]
     NothingOffered {
         /// Name of the scheduler.
         scheduler: &'static str,
@@ -85,7 +95,7 @@ pub enum PlanError {
          soonest (boot {boot}, each on its fastest type, checkpoints included)"
     )]
     ChainTooLong {
-        /// Names of the tasks in their order, of long chains not all.
+        /// Names of the tasks in their order; if the chain is long, only some of them.
         chain: String,
         /// The deadline, by which all tasks have to be done.
         deadline: Span,
@@ -106,7 +116,7 @@ pub enum PlanError {
         name: String,
         /// The task's run time.
         length: Span,
-        /// The type of the VMs.
+        /// Instance type of the spot VMs, none of which lives as long as the task takes.
         kind: TypeName,
     },
     /// All VMs together can't do the work by the deadline.
@@ -121,9 +131,9 @@ pub enum PlanError {
         work: Span,
         /// Number of vCPUs that may be had at a time.
         vcpus: u64,
-        /// The boot time.
+        /// Boot time before the work can begin.
         boot: Span,
-        /// Lower bound of the end.
+        /// Time before which no schedule can end.
         shortest: Span,
     },
     /// No schedule was found, though there might be one.
@@ -136,7 +146,7 @@ pub enum PlanError {
         deadline: Span,
         /// The end of the best schedule found.
         best: Span,
-        /// Lower bound of the end.
+        /// Time before which no schedule can end.
         shortest: Span,
     },
     /// The plan to run doesn't fit the bag or the catalogue.

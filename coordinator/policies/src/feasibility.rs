@@ -76,8 +76,8 @@ pub(crate) fn check_problem(
     let SchedulerInput { config, problem, catalogue, bag, .. } = given;
     if problem.regular_types(how.market).next().is_none() {
         let what = match how.market {
-            Market::OnDemand => "non-burstable on-demand type",
-            Market::Spot => "non-burstable spot type",
+            Market::OnDemand => "a non-burstable on-demand type",
+            Market::Spot => "a non-burstable spot type",
         };
         let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
         return Err(PlanError::NothingOffered { scheduler, what, known });
@@ -178,7 +178,7 @@ pub(crate) fn check_tasks(
 ///
 /// The fleet's VMs can't be had, or can't run some task.
 pub(crate) fn check_fleet(given: &SchedulerInput<'_>) -> Result<(), PlanError> {
-    let SchedulerInput { config, problem, catalogue, bag, .. } = given;
+    let SchedulerInput { config, problem, bag, .. } = given;
     let mut runs_on = Vec::new();
     for fleet in config.fleet.iter().filter(|fleet| fleet.count > 0) {
         let found = problem.kinds.iter().position(|kind| kind.name == fleet.kind);
@@ -197,8 +197,8 @@ pub(crate) fn check_fleet(given: &SchedulerInput<'_>) -> Result<(), PlanError> {
         }
     }
     if runs_on.is_empty() {
-        let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
-        return Err(PlanError::NothingOffered { scheduler, what: "VM in its fleet", known });
+        let (value, want) = ("no VMs".to_owned(), "it has to have at least one VM");
+        return Err(PlanError::Parameter { key: "fleet", value, want });
     }
     check_tasks(problem, bag, &runs_on)
 }

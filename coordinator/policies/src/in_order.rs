@@ -34,7 +34,7 @@ pub(crate) struct InOrder {
     problem: SchedulingProblem,
     fleet: Vec<WantedVm>,
     waiting: VecDeque<(TaskId, StartReason)>,
-    /// Number of tasks that are not due yet.
+    /// Number of tasks that are not ready to start yet.
     to_come: usize,
     vms: BTreeMap<VmId, FleetMember>,
     /// The ready VMs with a free vCPU.
@@ -72,7 +72,7 @@ struct FleetMember {
     ready: bool,
     /// True if the VM has not booted yet, so that its vCPUs are still to come.
     booting: bool,
-    /// True if the provider takes this VM away, and on-demand VMs were already launched in its place.
+    /// True if the provider will preempt this VM or has frozen it, and on-demand VMs were already launched in its place.
     replaced: bool,
     running: Vec<TaskId>,
     memory: Bytes,
@@ -168,7 +168,7 @@ impl InOrder {
         !self.waiting.is_empty() || self.to_come > 0
     }
 
-    /// Adds a task that has come due to the waiting ones.
+    /// Adds a task that has become ready to start to the waiting tasks.
     fn on_task_due(&mut self, task: TaskId, out: &mut Vec<Decision>) {
         self.to_come = self.to_come.saturating_sub(1);
         self.waiting.push_back((task, StartReason::Due));
@@ -224,8 +224,8 @@ impl InOrder {
         needed == 0 || !new.is_empty()
     }
 
-    /// Launches on-demand VMs for the tasks on a VM that the provider takes away, and for waiting tasks
-    /// that would have run on that VM.
+    /// Launches on-demand VMs for the tasks on a VM that the provider preempts or freezes, and for waiting tasks that would have
+    /// run on that VM.
     fn stand_in(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         self.start_waiting(None, out);
         let Some(state) = self.vms.get_mut(&vm) else { return };
@@ -425,7 +425,7 @@ impl InOrder {
         })
     }
 
-    /// Price of a VM's type at a time, as far as the scheduler knows it.
+    /// Price of a VM's type at a time; `None`: the scheduler knows none.
     pub(crate) fn price_at(&self, vm: VmId, at: Time) -> Option<Price> {
         self.prices.price_at(self.vms.get(&vm)?.wanted.kind, at)
     }

@@ -15,6 +15,7 @@ mod config;
 mod dynamic;
 mod error;
 mod feasibility;
+mod gang;
 mod hads;
 mod heard_prices;
 mod ils;

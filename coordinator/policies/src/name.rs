@@ -4,7 +4,7 @@
 macro_rules! names {
     ($Name:ident, $name:ident, $what:literal) => {
         impl $Name {
-            /// The scheduler with this name.
+            /// Returns the scheduler with this name; `None`: there is none.
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().chain([Self::Program]).find(|known| known.$name() == name)

@@ -2,11 +2,11 @@
 
 use dormouse_units::{Bytes, Span, Time};
 
-/// A VM's vCPUs as lanes, to which tasks are added one after the other. Each task starts on the vCPU that
-/// is free first, of several on the lowest. It starts no sooner than the task before it, and only once the
-/// tasks that still run leave enough memory. No task overtakes another.
+/// Schedule of one VM's vCPUs, to which tasks are added one after the other. Each task starts on the vCPU that is
+/// free first, of several on the lowest. It starts no sooner than the task before it, and only once the tasks that
+/// still run leave enough memory. No task overtakes another.
 ///
-/// The last end of a VM, from which its cost and the makespan follow, is the latest end of its lanes.
+/// The last end of a VM, from which its cost and the makespan follow, is the latest end of a task on its vCPUs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VcpuPacking {
     lanes: Vec<VcpuLane>,
@@ -22,7 +22,7 @@ struct VcpuLane {
     memory: Bytes,
 }
 
-/// The lane of a task, with its start and its end.
+/// The vCPU on which a task is placed, with the task's start and end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskSlot {
     pub(crate) lane: usize,
@@ -31,22 +31,22 @@ pub(crate) struct TaskSlot {
 }
 
 impl VcpuPacking {
-    /// A packing of `vcpus` lanes that are free from `from` on; `memory` is given only where it can
-    /// bind.
+    /// A packing for `vcpus` vCPUs that are free from `from` on; `memory` is the VM's memory, given only if it can
+    /// keep a vCPU idle.
     pub(crate) fn new(vcpus: usize, from: Time, memory: Option<Bytes>) -> Self {
         let mut new = Self::default();
         new.reset(vcpus, from, memory);
         new
     }
 
-    /// Empties the packing, without allocating if it had as many lanes before.
+    /// Makes the packing one for `vcpus` vCPUs without tasks; allocates nothing if it had as many vCPUs before.
     pub(crate) fn reset(&mut self, vcpus: usize, from: Time, memory: Option<Bytes>) {
         self.lanes.clear();
         self.lanes.resize(vcpus, VcpuLane { free: from, memory: Bytes::ZERO });
         (self.memory, self.not_before, self.last_end) = (memory, from, from);
     }
 
-    /// Gives a lane to a task that already runs and ends at `end`.
+    /// Gives a free vCPU, if there is one, to a task that already runs and ends at `end`.
     pub(crate) fn occupy_lane(&mut self, end: Time, memory: Bytes) {
         let from = self.not_before;
         if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.free <= from) {

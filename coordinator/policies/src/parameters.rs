@@ -14,7 +14,7 @@ pub struct ParameterSchema {
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// No parameter.
+/// Parameters of a scheduler that has no parameters of its own.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Nothing")]
 struct NoParameters {}

@@ -34,8 +34,7 @@ impl Plan {
         Self { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms }
     }
 
-    /// True if any task is planned to take less than its run time, or more than that with its
-    /// checkpoints.
+    /// True if any task is planned to take less than its run time, or more than its run time with checkpoints.
     fn contradicts_bag(&self, problem: &SchedulingProblem) -> bool {
         self.vms.iter().any(|vm| {
             let kind = problem.kinds.iter().position(|kind| kind.name == vm.kind);
@@ -51,10 +50,10 @@ impl Plan {
         })
     }
 
-    /// The plan with makespan and cost computed anew, as the stored values may come from another plan. If a
-    /// task's time contradicts the bag (less than its run time, or more than that with its checkpoints),
-    /// the times of all tasks are computed anew as well: the tasks of every vCPU one after the other from
-    /// the end of the boot. Also returns true if times were computed anew.
+    /// The plan with makespan and cost recomputed, as the stored values may come from another plan. A task's time contradicts
+    /// the bag if it is less than its run time, or more than its run time with checkpoints. Then the times of all tasks are
+    /// recomputed as well, on every vCPU one task after the other from the end of the boot. Also returns true if times were
+    /// recomputed.
     #[must_use]
     pub fn reckoned(
         mut self,

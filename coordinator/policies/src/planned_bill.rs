@@ -31,7 +31,7 @@ struct VmKeeping {
     /// Length of the allocation cycles: an idle VM is kept to the end of its cycle; `None`: idle VMs are
     /// given back at once.
     cycle: Option<Span>,
-    /// Time at which the last task on a spot VM ends, if no idle VM is kept after that.
+    /// Time at which the last task on a spot VM ends, after which no idle VM is kept; `None`: idle VMs are kept after it, too.
     spot_over: Option<Time>,
 }
 

@@ -65,14 +65,14 @@ fn make_plan(given: &SchedulerInput<'_>) -> Result<Option<Plan>, PlanError> {
     Ok(Some(plan.clone()))
 }
 
-/// The steps of the papers that make a primary schedule.
+/// Selection of the papers' steps that make a primary schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrimarySchedule {
     /// Market in which the planned VMs are bought.
     pub(crate) market: Market,
     /// True if the ILS improves the greedy map (Algorithm 1, part 1).
     pub(crate) search: bool,
-    /// True if burstable VMs stand beside the others (Algorithm 1, part 2).
+    /// True if the schedule has burstable VMs in addition to the others (Algorithm 1, part 2).
     pub(crate) burstable: bool,
 }
 

@@ -17,9 +17,9 @@ pub enum Delivery {
 /// Something that a policy has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// A part of the policy's work, which lost its VMs or failed too often.
+    /// The policy has given up a part of its work, which lost its VMs or failed too often.
     Work,
-    /// Launching VMs, as launches were refused too often.
+    /// The policy has given up launching VMs, as launches were refused too often.
     Launches,
 }
 

@@ -258,9 +258,8 @@ impl SchedulingProblem {
         plan.map_or(Span::ZERO, |plan| plan.cost)
     }
 
-    /// The longest time that a task takes at full speed on any type, including checkpoints if tasks are
-    /// checkpointed in the market in which tasks are taken over: on demand, if regular types are sold
-    /// there.
+    /// The longest time that a task takes at full speed on any type. Checkpoints count if tasks are checkpointed in the market in
+    /// which tasks are taken over: on demand, if regular types are sold there.
     pub(crate) fn longest_time(&self, task: TaskId) -> Span {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }

@@ -21,8 +21,8 @@ impl BuyingOrder {
         Self { spot: order(Market::Spot), on_demand: order(Market::OnDemand) }
     }
 
-    /// The market in which VMs are bought, with its types, the cheapest first: the market `market`, or the
-    /// other market if nothing is sold in that one.
+    /// The market in which VMs are bought, with its types, the cheapest first: `market`, or the other market if nothing is sold in
+    /// `market`.
     pub(crate) fn types_to_buy(&self, market: Market) -> (Market, &[KindId]) {
         match market {
             Market::Spot if self.spot.is_empty() => (Market::OnDemand, &self.on_demand),
@@ -53,7 +53,7 @@ impl BuyingOrder {
             feasibility::check_tasks(problem, bag, &kinds)?;
         }
         let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
-        let what = "regular type on which every task can run";
+        let what = "a regular type on which every task can run";
         Err(PlanError::NothingOffered { scheduler, what, known })
     }
 }

@@ -23,7 +23,7 @@ use crate::parameters::ParameterSchema;
 pub(crate) use crate::scheduler_input::SchedulerInput;
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
-/// A bag-of-tasks scheduler, as an entry of the list.
+/// A bag-of-tasks scheduler that is listed under its name: what it can do, and how it is built.
 pub(crate) trait ListedBagScheduler: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
@@ -217,6 +217,7 @@ schedulers! {
     hads::Hads,
     ils_on_demand::IlsOnDemand,
     fifo::Fifo,
+    gang::Gang,
     acc::Acc,
     batch_service::BatchService,
     longest_first::LongestFirst,

@@ -24,7 +24,7 @@ pub enum ProgramError {
          it in, or give scheduler.command"
     )]
     NotLinked {
-        /// The name that was requested.
+        /// Name of the requested scheduler, which is not part of this program.
         name: String,
         /// Names of the linked schedulers, as text.
         known: String,

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
-    /// A file, which error messages name.
+    /// Standard error goes to this file, which error messages name.
     File(PathBuf),
     /// Standard error is dropped, except its last line, which is in error messages.
     Dropped,

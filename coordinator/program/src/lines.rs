@@ -15,13 +15,13 @@ pub struct HelloLine<'a> {
     pub hello: &'a Hello,
 }
 
-/// A line that a scheduler reads after the first: it is asked what is to be done.
+/// A line that a scheduler reads after the first: the events, and the question what is to be done.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Ask")]
 pub struct ProgramQuestion<'a> {
-    /// Emulated time, in microseconds.
+    /// Present time on the run's clock, in emulated microseconds.
     pub now: Time,
-    /// The events since the last line.
+    /// The notices of events since the last line.
     pub notices: &'a [&'a Notice],
     /// Set only while a resumed run repeats its steps: the program's recorded decisions on these notices, which hold.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,9 +41,9 @@ pub struct HelloAnswer {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Wants")]
 pub struct ProgramGreeting {
-    /// The version of the protocol that it speaks.
+    /// The version of the protocol that the program speaks.
     pub protocol: u32,
-    /// The kinds of notices that it wants to hear; left out: all.
+    /// The kinds of notices that the program wants to receive; left out: all.
     #[serde(default)]
     pub hears: Option<Vec<String>>,
 }
@@ -77,9 +77,9 @@ pub const PROTOCOL: ProtocolVersions = ProtocolVersions { least: 1, most: 1 };
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Versions")]
 pub struct ProtocolVersions {
-    /// The oldest version.
+    /// The oldest version of the protocol that is spoken.
     pub least: u32,
-    /// The newest version.
+    /// The newest version of the protocol that is spoken.
     pub most: u32,
 }
 
@@ -104,18 +104,18 @@ pub struct Hello {
     /// The instance types that the provider sells, and how long VMs take to boot and to hibernate,
     /// in microseconds of emulated time.
     pub catalogue: Catalogue,
-    /// The bag of tasks, where that is the work.
+    /// The bag of tasks; left out where the work is parallel jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bag: Option<Bag>,
-    /// The machine for parallel jobs, where these are the work.
+    /// The machine for parallel jobs; left out where the work is a bag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// When tasks are checkpointed without being told to, and what a checkpoint costs.
+    /// When tasks are checkpointed without a decision of the scheduler, and what a checkpoint costs; left out: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// How long before a preemption the scheduler hears of it, in microseconds of emulated time.
     pub preemption_notice: Span,
-    /// The experiment's `[scheduler.parameters]` as they stand there.
+    /// The experiment's `[scheduler.parameters]`, as they are written there.
     pub parameters: Map<String, Value>,
 }
 

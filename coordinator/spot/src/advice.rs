@@ -10,9 +10,9 @@ pub fn lowest_bid(on_demand: impl IntoIterator<Item = Price>) -> Option<Price> {
     on_demand.into_iter().min()
 }
 
-/// Expected execution time of a job without checkpoints in seconds, without waiting (Eq. 8): (w · P(T ≥ w) + Σ over T <
-/// w of (T + r) f(T)) / P(T ≥ w), where w is the job's work, r the restart, and f(T) the fraction of the instances that
-/// lasted for the time T at this bid. `None`: no instance lasted as long as the job.
+/// Expected execution time in seconds of a job without checkpoints, waiting excluded (Eq. 8): (w · P(T ≥ w) + Σ over T < w of (T +
+/// r) f(T)) / P(T ≥ w). Here w is the job's work, r the restart, and f(T) the fraction of the instances that lasted for the time T
+/// at this bid. `None`: no instance lasted as long as the job.
 #[must_use]
 pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) -> Option<f64> {
     let uptimes = record.uptimes();
@@ -27,11 +27,11 @@ pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) ->
 /// Advice on an instance type at a bid, computed from its price record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeAdvice {
-    /// Fraction of the record during which an instance can be had.
+    /// Fraction, from 0 to 1, of the record during which an instance can be had.
     pub available: f64,
-    /// Number of times that the provider took an instance of the type away.
+    /// Number of times that the provider preempted an instance of the type.
     pub taken: usize,
-    /// Result of [`expected_execution`], in seconds.
+    /// Result of [`expected_execution`], in seconds; `None`: no instance lasted as long as the job.
     pub expected_s: Option<f64>,
     /// Number of jobs simulated, one beginning each day. Only jobs that end within the record under
     /// every scheme count, apart from schemes under which a job may never end

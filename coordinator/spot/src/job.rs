@@ -29,9 +29,9 @@ pub struct SpotJob {
 }
 
 impl SpotJob {
-    /// A job with our choices for parameters that the paper doesn't give: checkpoints and restarts of 5 min, a look at
-    /// the price 1 min before an hour ends, a decision every 10 min from the prices known by then, and a launch at the
-    /// first price that is not above the bid.
+    /// Makes a job with our choices for parameters that the paper doesn't give. Checkpoints and restarts take 5 min, and the price
+    /// is read 1 min before an hour ends. ADAPT decides every 10 min from the prices known by then, and an instance is launched at
+    /// the first price that is not above the bid.
     #[must_use]
     pub fn with_work(work: Span) -> Self {
         let minutes = |n: u64| Span::from_secs(60 * n);
@@ -47,26 +47,26 @@ impl SpotJob {
     }
 }
 
-/// When the job is checkpointed. All but ACC bid what the user bids; ACC bids so much that the provider never
-/// takes the instance, and ends it itself.
+/// Schemes that decide when a simulated job is checkpointed. All schemes but ACC bid what the user bids. ACC bids so much that the
+/// provider never takes the instance, and ends the instance itself.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SpotScheme {
-    /// Never.
+    /// The job is never checkpointed.
     None,
     /// A checkpoint always ends exactly when the price passes the bid, which no real scheme can know.
     Opt,
-    /// Just before each hour of the instance ends.
+    /// A checkpoint just before each hour of the instance ends.
     Hour,
     /// A checkpoint whenever the price rises.
     Edge,
-    /// At regular times, where it is expected to save more than it takes, by how long instances were left
-    /// to this bid. The paper does not say what it does before it knows of any: never, which is our choice.
+    /// A checkpoint at regular times, where it is expected to save more time than it takes, judged by the past uptimes of instances
+    /// at this bid. Before any uptime is known no checkpoint is taken, which is our choice, as the paper does not say.
     Adapt,
-    /// Application-centric: before an hour ends, if its price is then above the bid; if it still is at the
-    /// end, the instance is ended.
+    /// Application-centric: a checkpoint before an hour ends, if the price is then above the bid; if it still is at the hour's end,
+    /// the instance is ended.
     Acc,
 }
 
@@ -106,7 +106,7 @@ pub struct Outcome {
     pub hours: u64,
     /// Number of instances after the first.
     pub restarts: u32,
-    /// Number of checkpoints that were kept.
+    /// Number of completed checkpoints.
     pub checkpoints: u32,
     /// Work that had to be repeated.
     pub lost: Span,
@@ -182,8 +182,8 @@ impl SpotJobRun<'_> {
         at
     }
 
-    /// Simulates the job on an instance that the provider takes away: `Ok` with the end of the job,
-    /// or `Err` with the time at which the instance is taken.
+    /// Simulates the job on an instance that the provider preempts: `Ok` with the end of the job, or `Err` with the time of the
+    /// preemption.
     fn until_taken(
         &mut self,
         scheme: SpotScheme,

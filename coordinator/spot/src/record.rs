@@ -61,16 +61,16 @@ impl<'a> SpotRecord<'a> {
         self.until
     }
 
-    /// The next time at or after `at` at which an instance is available, and the time at which the price then exceeds
-    /// the bid.
+    /// The next time at or after `at` at which an instance is available, and the time at which the price then exceeds the bid;
+    /// `None`: no instance is available any more.
     pub(super) fn next_available(&self, at: Time) -> Option<(Time, Time)> {
         let n = self.available.partition_point(|(_, to)| *to <= at);
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
     }
 
-    /// The first query at which an instance is available, of a user who queries the price at `first` and then once per
-    /// `query`; returns its time, and the time at which the price then exceeds the bid. With a `query` of zero each
-    /// change is seen at once.
+    /// The first query at which an instance is available, for a user who queries the price at `first` and then once per `query`.
+    /// Returns the query's time, and the time at which the price then exceeds the bid. With a `query` of zero each change is seen
+    /// at once.
     pub(super) fn next_queried(&self, first: Time, query: Span) -> Option<(Time, Time)> {
         let mut seek = first;
         loop {
@@ -88,7 +88,7 @@ impl<'a> SpotRecord<'a> {
         }
     }
 
-    /// The first rise of the price at or after this time.
+    /// The first rise of the price at or after this time; `None`: the record has none.
     pub(super) fn next_rise(&self, at: Time) -> Option<Time> {
         self.rises.get(self.rises.partition_point(|rise| *rise < at)).copied()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_cloud::{HostFleet, Market, PlacementRequest, ResourceVector};
 use dormouse_model::Setup;
-use dormouse_units::{HostId, RandomStream, Time, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, RandomStream, Time, TypeName, VmId};
 
 /// VMs and hosts that a scheduler may want at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct RunDemand {
     /// Room that each host offers, in the order of their arrival, if the experiment specifies the provider's hosts;
     /// empty: each offers all it has. A host beyond this list offers nothing.
     pub hosts: Vec<ResourceVector>,
+    /// True if VMs may fill the memory of their types, as instances do, so that hosts offer no more than they have.
+    pub fills_memory: bool,
 }
 
 impl RunDemand {
@@ -28,11 +30,18 @@ impl RunDemand {
     /// Makes the demand of a provider with these hosts, each offered whole with all its vCPUs busy.
     #[must_use]
     pub fn of_hosts(hosts: &[ResourceVector], kinds: BTreeSet<TypeName>) -> Self {
-        Self { vms: hosts.iter().map(|host| host.vcpus).collect(), kinds, hosts: hosts.to_vec() }
+        let vms = hosts.iter().map(|host| host.vcpus).collect();
+        Self { vms, kinds, hosts: hosts.to_vec(), fills_memory: false }
     }
 
-    /// Returns the room that the n-th host offers to VMs, if it has the room `holds` in total.
-    pub(super) fn offer_nth(&self, n: usize, holds: ResourceVector) -> ResourceVector {
+    /// Returns the room that the n-th host offers to VMs, if it has the room `holds` in total, and this memory.
+    pub(super) fn offer_nth(
+        &self,
+        n: usize,
+        holds: ResourceVector,
+        memory: Bytes,
+    ) -> ResourceVector {
+        let holds = if self.fills_memory { ResourceVector { memory, ..holds } } else { holds };
         match self.hosts.get(n) {
             Some(said) => ResourceVector {
                 vcpus: holds.vcpus.min(said.vcpus),
@@ -45,7 +54,7 @@ impl RunDemand {
         }
     }
 
-    /// Returns the index of the first specified host that none of the hosts `there` stands for.
+    /// Returns the index of the first host of the experiment whose place none of the present hosts `there` takes.
     pub(crate) fn first_vacant<'a>(
         &self,
         there: impl Iterator<Item = &'a ResourceVector>,
@@ -68,9 +77,9 @@ impl RunDemand {
         self.hosts.get(n).is_none_or(|said| is_whole(offer, said))
     }
 
-    /// Returns the number of VMs that fit on a host when they are placed one after the other as the provider does,
-    /// where the first VM of as many vCPUs as the machine for parallel jobs is that machine. If the experiment
-    /// specifies hosts, returns the number of specified hosts that are present instead.
+    /// Returns the number of VMs that fit on the hosts when they are placed one after the other as the provider does. The first VM
+    /// of as many vCPUs as the machine for parallel jobs counts as that machine. If the experiment specifies hosts, returns the
+    /// number of specified hosts that are present instead.
     pub(super) fn count_placed(&self, offers: &[ResourceVector], setup: &Setup) -> usize {
         if !self.hosts.is_empty() {
             let both = self.hosts.iter().zip(offers);
@@ -116,8 +125,6 @@ fn is_whole(offer: &ResourceVector, said: &ResourceVector) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::Bytes;
-
     use super::*;
 
     #[test]
@@ -127,8 +134,15 @@ mod tests {
         let vacant = |there: &[ResourceVector]| demand.first_vacant(there.iter());
         assert_eq!([vacant(&[]), vacant(&[host(8, 100)]), vacant(&[host(8, 50)])], [0, 1, 0]);
         assert_eq!(vacant(&[host(8, 50), host(8, 100)]), 2, "all are there");
-        let whole = |memory| demand.is_whole(1, &demand.offer_nth(1, host(9, memory)));
+        let whole =
+            |memory| demand.is_whole(1, &demand.offer_nth(1, host(9, memory), Bytes::new(memory)));
         assert_eq!([whole(49), whole(50), whole(51)], [false, true, true]);
+        let holds = host(9, u64::MAX);
+        let offered = |fills_memory| {
+            let demand = RunDemand { fills_memory, ..RunDemand::default() };
+            demand.offer_nth(0, holds, Bytes::new(70)).memory
+        };
+        assert_eq!([offered(false), offered(true)], [holds.memory, Bytes::new(70)]);
         assert!(RunDemand::default().is_whole(0, &host(1, 0)), "nobody said what it is to have");
     }
 }

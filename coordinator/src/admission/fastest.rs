@@ -4,7 +4,7 @@ use dormouse_units::Speedup;
 
 use super::{AdmissionRequest, RunAdmission};
 
-/// Smallest speed-up.
+/// Smallest speed-up (ratio of emulated to real time) at which a run may be admitted.
 const LEAST: f64 = 0.001;
 
 impl AdmissionRequest<'_> {

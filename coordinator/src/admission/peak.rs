@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_model::{Effect, Step};
 use dormouse_units::{Time, VmId};
 
-/// Extra room beyond the rehearsal's peak, in percent: live tasks end a little earlier or later, and a scheduler may
-/// then want another VM or two.
+/// Extra room beyond the peak of the run in virtual time that precedes a live run, in percent. Live tasks end a
+/// little earlier or later, and a scheduler may then want another VM or two.
 const MARGIN_PERCENT: u32 = 15;
 
-/// Finds the VMs of a run that are awake when they have the most vCPUs in total.
+/// Finds the VMs of a run that run, and don't hibernate, when such VMs have the most vCPUs in total.
 #[derive(Clone, Debug, Default)]
 pub struct VcpuPeak {
-    /// vCPUs of each living VM, and whether it is awake.
+    /// vCPUs of each existing VM, and true unless the VM hibernates.
     alive: BTreeMap<VmId, (u32, bool)>,
     vms: Vec<u32>,
     /// Time of the run's last step.

@@ -14,7 +14,7 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
     duration_words(LONGEST_S)
 )]
 pub struct TooLong {
-    /// The duration, and how it was computed.
+    /// Real time that the run would take, and how that time was computed, in words.
     takes: String,
     /// A word for the things to reduce for a shorter run, such as tasks.
     fewer: &'static str,

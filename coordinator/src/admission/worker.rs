@@ -2,7 +2,7 @@
 
 use dormouse_cloud::ResourceVector;
 use dormouse_model::Setup;
-use dormouse_proto::{CRIU, NO_JAIL, PARTIAL_JAIL, TRAILS, v1};
+use dormouse_proto::{CELLS, CRIU, NO_JAIL, PARTIAL_JAIL, TRAILS, v1};
 use dormouse_units::Ppm;
 
 use super::{RunDemand, WorkerOffer, make_offer, to_percent};
@@ -26,6 +26,10 @@ pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<()
             "worker {worker} is of an older version whose results no other host can check; use the \
              same version of worker and coordinator, or switch the checks off (--set \
              live.spot-checks=0)"
+        ),
+        CELLS => format!(
+            "worker {worker} runs no programs of instances: it needs a whole jail (no --jail none or partial; \
+             `dormouse doctor` says what is missing) and the version of this coordinator"
         ),
         other => format!(
             "worker {worker} does not offer '{other}', which this run needs; use the same version \
@@ -82,11 +86,11 @@ impl LateWorker<'_> {
         let offer = make_offer(room, self.reserve, share, (!self.noop).then_some(setup));
         if self.place >= self.demand.hosts.len() && !self.demand.hosts.is_empty() {
             return Err(format!(
-                "the provider has {} hosts (cloud.hosts), and all of them have joined",
+                "all {} hosts of cloud.hosts have joined already; add one there, or start fewer workers",
                 self.demand.hosts.len()
             ));
         }
-        let offer = self.demand.offer_nth(self.place, offer);
+        let offer = self.demand.offer_nth(self.place, offer, room.memory);
         if let Some(said) =
             self.demand.hosts.get(self.place).filter(|_| !self.demand.is_whole(self.place, &offer))
         {

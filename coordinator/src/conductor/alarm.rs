@@ -14,7 +14,8 @@ pub(crate) struct RunAlarm;
 pub(crate) enum ClockMsg {
     /// Set the alarm to this instant, in place of any other; `None`: turn it off.
     Arm(Option<Instant>),
-    /// The timer of this generation has rung.
+    /// The timer with this number, counted from 1 since the alarm began, has expired; it is ignored if a newer timer
+    /// was set.
     Rang(u64),
 }
 

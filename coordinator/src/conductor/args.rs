@@ -53,7 +53,7 @@ pub(crate) struct ConductorArgs {
     /// Number of the experiment's faults that were injected.
     pub(crate) faults_asked: usize,
     pub(crate) begun: bool,
-    /// Header for a log that has none yet.
+    /// Header for a log that has none yet; `None`: the log has one.
     pub(crate) header: Option<HeaderText>,
     pub(crate) hosts: Vec<RestoredHost>,
     /// Parallel jobs without predecessors, in order of submission.

@@ -44,7 +44,7 @@ pub(super) struct SeenAnswer {
 /// Spot checks of one host.
 #[derive(Debug, Default)]
 struct HostChecks {
-    /// Check under way until its VM has been removed, and whether the check has been answered.
+    /// Check under way until its VM has been removed, and true once the check has been answered; `None`: no check is under way.
     now: Option<(OpenCheck, bool)>,
     queued: VecDeque<OpenCheck>,
 }
@@ -71,7 +71,7 @@ pub(super) struct CheckQueue {
 }
 
 impl CheckQueue {
-    /// Makes the queue of a run with or without spot checks.
+    /// Makes the queue of a run; no checks are made if `are_wanted` is false.
     pub(super) fn new(are_wanted: bool) -> Self {
         Self { answers: are_wanted.then(BTreeMap::new), ..Self::default() }
     }
@@ -168,7 +168,8 @@ impl CheckQueue {
         hosts.into_iter().filter_map(|host| Some((host, self.begin_next(host)?))).collect()
     }
 
-    /// Begins the next check of a host whose last one is over; returns the VM to be created.
+    /// Begins the next check of a host whose last one is over; returns the VM to be created, or `None` if the host has no more
+    /// checks.
     pub(super) fn next_of(&mut self, host: HostId) -> Option<VmId> {
         let under_way = |(other, of): (&HostId, &HostChecks)| {
             *other != host && of.now.as_ref().is_some_and(|(_, is_answered)| !is_answered)
@@ -215,7 +216,7 @@ impl CheckQueue {
         self.vms > 0 && vm.get() >= u32::MAX - self.vms
     }
 
-    /// Returns the check under way on this VM.
+    /// Returns the check under way on this VM; `None`: there is none.
     pub(super) fn get(&self, host: HostId, vm: VmId) -> Option<&OpenCheck> {
         let (check, _) = self.hosts.get(&host)?.now.as_ref()?;
         (check.vm == vm).then_some(check)

@@ -15,23 +15,23 @@ use crate::protocol::own_program::own_to_wire;
 /// An answer that may be checked.
 #[derive(Clone, Debug)]
 pub(super) enum CheckedAnswer {
-    /// Answer text of a program of `dormouse-task`.
+    /// The answer is the text that a program of `dormouse-task` gave.
     Text(Arc<str>),
-    /// End of a user's own program, with its outputs.
+    /// The answer is the end of a user's own program, with its outputs.
     Own(Arc<ProgramEnd>),
 }
 
 /// Work of a spot check, with the expected result.
 #[derive(Clone, Debug)]
 pub(super) enum CheckWork {
-    /// Part of a task of a `dormouse-task` program.
+    /// The check computes a part of a task of a `dormouse-task` program again.
     Part {
         order: CheckOrder,
         answer: Box<TaskResult>,
         /// CPU time that the task was given for all its work.
         ordered: Duration,
     },
-    /// A user's own program from beginning to end.
+    /// The check runs a user's own program again, from beginning to end.
     Whole { program: Arc<OwnProgram>, end: Arc<ProgramEnd> },
 }
 
@@ -73,7 +73,7 @@ impl CheckWork {
         let compared = match self {
             Self::Part { order, answer, ordered } => {
                 let again = result.map(serde_json::from_str::<TaskResult>);
-                let Some(Ok(again)) = again else { return unanswered("its answer is none") };
+                let Some(Ok(again)) = again else { return unanswered("its answer can't be read") };
                 order.compare(answer, *ordered, &again)
             }
             Self::Whole { end, .. } => {

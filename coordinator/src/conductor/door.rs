@@ -61,11 +61,15 @@ impl ConductorState {
         if self.plan.is_open && self.begun && !self.door.is_open {
             return self.batch.then.push(Box::new(DurableAnswer { to, say: v1::CloseReply {} }));
         }
-        if let Err(why) = self.must_be_open() {
+        let now = self.clock.show_now();
+        self.hear_until(now, None);
+        // That may have ended it.
+        if let Err(why) = self.must_go_on().and_then(|()| self.must_be_open()) {
             return drop(to.send(Err(why)));
         }
+        // The log says so before it has what follows from it, that all jobs are submitted: of both a crash may keep the first alone.
+        self.feed_event(now, Event::Closed);
         self.door.is_open = false;
-        self.feed_now(Event::Closed);
         match self.must_go_on() {
             Ok(()) => self.batch.then.push(Box::new(DurableAnswer { to, say: v1::CloseReply {} })),
             Err(why) => drop(to.send(Err(why))),

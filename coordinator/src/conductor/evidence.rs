@@ -38,7 +38,11 @@ impl ConductorState {
             return;
         }
         let before = self.facts.loads.get(&host);
-        match measured::check_load(&load, before, self.been_there(host)) {
+        // One that is sent again, since a crash came before its acknowledgement, says less than is known.
+        if before.is_some_and(|before| load.elapsed_us < before.elapsed_us) {
+            return;
+        }
+        match measured::check_load(&load, before) {
             Ok(()) => self.feed_event(self.last, Event::HostLoad { host, number, load }),
             Err(why) => self.disbelieve_host(host, why),
         }

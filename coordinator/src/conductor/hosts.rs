@@ -20,7 +20,7 @@ use crate::conductor::roster::{HostStanding, ReportNumbers, RosterLife, host_nam
 use crate::limits::unasked::StaleReports;
 use crate::log::journal::JournalMsg;
 use crate::messages::message::{NoSession, SessionMsg, WorkerConnection};
-use crate::protocol::link::{QueuedCommand, SessionLink};
+use crate::protocol::link::{DecisionInstant, QueuedCommand, SessionLink};
 use crate::protocol::wire::{DecodedReport, ReportTime};
 use crate::sessions::greeting::WorkerGreeting;
 use crate::sessions::session::{SessionArgs, WorkerSession};
@@ -68,7 +68,7 @@ impl ConductorState {
         }
         if let Some((_, entry)) = self.roster.find_life(&hello.worker, hello.incarnation) {
             if let HostStanding::Lost { why } = &entry.standing {
-                let why = format!("this run continues without it: {why}; start it anew");
+                let why = format!("this run continues without it: {why}; start it again");
                 return Err(v1::Goodbye { why, over: false }.into());
             }
             if let Some(session) = entry.session.clone() {
@@ -206,7 +206,7 @@ impl ConductorState {
                 }
                 heard => heard,
             };
-            if matches!(heard, DecodedReport::Report { .. } | DecodedReport::Fault { .. })
+            if !matches!(heard, DecodedReport::Ready { .. } | DecodedReport::Load(_))
                 && let Some(why) = self.has_no_part(host)
             {
                 return self.lose_host(host, why);
@@ -222,6 +222,14 @@ impl ConductorState {
                 DecodedReport::Load(load) => {
                     self.hear_load(host, number, read_load(load));
                 }
+                DecodedReport::Console { vm, .. } | DecodedReport::PoweredOff { vm }
+                    if self.outstanding.host_of(vm) != Some(host) =>
+                {
+                    return self
+                        .lose_host(host, format!("it reports of {vm}, which it does not have"));
+                }
+                DecodedReport::Console { vm, text } => self.hear_console(vm, text),
+                DecodedReport::PoweredOff { vm } => self.hear_power_off(host, vm),
                 DecodedReport::Report { report, ledger, .. }
                     if self.checks.is_check_vm(report.vm()) =>
                 {
@@ -304,6 +312,7 @@ impl ConductorState {
         self.facts.share = admitted.share;
         self.facts.cpu_us.clone_from(&admitted.cpu_us);
         self.loads.cpu_us = admitted.cpu_us;
+        self.loads.share = admitted.share;
         self.loads.parallel = self.plan.parallel_programs(admitted.share);
         for (host, offer) in hosts.into_iter().zip(admitted.offers) {
             self.join_host(host, offer);
@@ -387,10 +396,10 @@ impl ConductorState {
             let (standing, session) = match lost {
                 Some(why) => (HostStanding::Lost { why }, None),
                 None => {
-                    // The run's clock stood still since they were decided on.
-                    let (at, since) = (None, Instant::now());
-                    let owed =
-                        |(c, _)| QueuedCommand { command: self.loads.encode_command(c, at), since };
+                    let owed = |(c, _)| QueuedCommand {
+                        command: self.loads.encode_command(c, None),
+                        since: DecisionInstant::Standing(self.clock.clone()),
+                    };
                     let commands = unsent.remove(&host).unwrap_or_default();
                     let commands = commands.into_iter().map(owed).collect();
                     let link = SessionLink::restored_link(commands, heard, self.plan.world.limits);
@@ -416,7 +425,7 @@ impl ConductorState {
     }
 }
 
-/// Returns the parallel job whose end a report announces ahead of time.
+/// Returns the parallel job whose end a report announces ahead of time; `None`: the report announces none.
 const fn job_that_ends(report: &Report, said: Option<ReportTime>) -> Option<TaskId> {
     match (report, said) {
         (Report::TaskFinished { task, .. }, Some(ReportTime::Ahead(_))) => Some(*task),

@@ -14,7 +14,7 @@ pub(super) struct ArrivedReport {
     /// Number of the report among the reports of its host.
     pub(super) number: u64,
     pub(super) report: Report,
-    /// Account of an attempt that has ended, to be fed before the report.
+    /// Account of an attempt that has ended, to be fed before the report; `None`: the report has none.
     pub(super) ledger: Option<Report>,
 }
 
@@ -62,12 +62,12 @@ impl ReportInbox {
         }
     }
 
-    /// Returns the instant of the next report.
+    /// Returns the instant of the next report; `None`: no report is left.
     pub(super) fn first_due(&self) -> Option<Time> {
         self.waiting.first_key_value().map(|(&(due, ..), _)| due)
     }
 
-    /// Takes the next report that was due by `until`, with its instant.
+    /// Takes the next report that was due by `until`, with its instant; `None`: no such report is left.
     pub(super) fn pop_due(&mut self, until: Time) -> Option<(Time, ArrivedReport)> {
         self.first_due().filter(|due| *due <= until)?;
         self.waiting.pop_first().map(|((due, ..), arrived)| (due, arrived))

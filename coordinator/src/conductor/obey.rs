@@ -25,6 +25,7 @@ impl ConductorState {
             ConductorMsg::StillStuck { since } => self.still_stuck(since),
             ConductorMsg::Submit { asked, reply } => self.take_job(&asked, reply),
             ConductorMsg::Shut(reply) => self.close_intake(reply),
+            ConductorMsg::Caller(request) => self.serve_caller(request),
             ConductorMsg::Interrupt { wanted, reply } => self.inject_interruption(wanted, reply),
             ConductorMsg::Cancel { why } => self.cancel_run(|_| why),
             ConductorMsg::Pause { why } => self.pause_run(why).await,

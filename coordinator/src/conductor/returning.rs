@@ -89,7 +89,7 @@ impl ReturningWorkers {
     }
 }
 
-/// Returns whether a message says that a new worker has measured.
+/// Returns whether a message holds the report of a worker that has measured its host and is ready for VMs.
 fn is_new(message: &ConductorMsg) -> bool {
     let is_ready = |(_, heard): &(u64, DecodedReport)| matches!(heard, DecodedReport::Ready { .. });
     matches!(message, ConductorMsg::Heard { heard, .. } if heard.iter().any(is_ready))

@@ -167,7 +167,7 @@ pub(crate) fn host_name(worker: &str, incarnation: u64) -> String {
     format!("{worker}@{incarnation:016x}")
 }
 
-/// Parses the name of a worker's session in the log.
+/// Parses the name of a worker's session in the log; `None`: it isn't such a name.
 pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
     let (worker, incarnation) = name.rsplit_once('@')?;
     Some((worker, u64::from_str_radix(incarnation, 16).ok()?))

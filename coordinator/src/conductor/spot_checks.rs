@@ -11,7 +11,7 @@ use dormouse_model::{CheckFinding, Event, ProgramEnd, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
 use dormouse_tasks::limits::largest_checkpoint;
-use dormouse_tasks::own::{OwnProgram, TaskProgram};
+use dormouse_tasks::own::TaskProgram;
 use dormouse_tasks::result::TaskResult;
 use dormouse_tasks::spot_check::{CheckAmount, CheckOrder};
 use dormouse_units::{Bytes, HostId, TypeName, VmId};
@@ -25,11 +25,11 @@ use crate::conductor::check_work::{CheckWork, CheckedAnswer, is_deterministic};
 use crate::conductor::roster::{HostStanding, RosterLife};
 use crate::log::journal::JournalMsg;
 use crate::messages::message::ConductorMsg;
-use crate::protocol::link::QueuedCommand;
+use crate::protocol::link::{DecisionInstant, QueuedCommand};
 use crate::sessions::session::DurableRelease;
 use crate::time::outage::to_micros;
 
-/// Most spot checks in a run, whatever the run's CPU time.
+/// Greatest number of spot checks in a run, whatever the run's CPU time.
 const MOST_CHECKS: usize = 64;
 /// Time that a host has for its checks, beside four times the expected time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -149,7 +149,7 @@ impl ConductorState {
             return;
         };
         let command = v1::Command { command: Some(command), ..v1::Command::default() };
-        let commands = vec![QueuedCommand { command, since: Instant::now() }];
+        let commands = vec![QueuedCommand { command, since: DecisionInstant::At(Instant::now()) }];
         self.batch.then.push(Box::new(DurableRelease { session, commands, durable: 0 }));
     }
 
@@ -293,8 +293,7 @@ impl ConductorState {
         end: &Arc<ProgramEnd>,
     ) -> Option<OpenCheck> {
         let task = seen.task;
-        let program: Arc<OwnProgram> =
-            Arc::clone(self.plan.programs.get(task.get() as usize)?.own()?);
+        let program = self.outstanding.assignments().program_of(task)?.program;
         if !is_deterministic(&program) || !end.not_kept.is_empty() {
             return None;
         }
@@ -316,7 +315,7 @@ impl ConductorState {
         OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits }
     }
 
-    /// Returns the parallel job whose end an event reports.
+    /// Returns the parallel job whose end an event reports; `None`: the event reports none.
     pub(super) fn job_that_ends(&self, event: &Event) -> Option<Arc<Submission>> {
         let Event::Machine { report: Report::TaskFinished { task, .. }, .. } = event else {
             return None;

@@ -13,7 +13,7 @@ use super::{Conductor, ConductorArgs, ConductorMsg};
 use crate::CoordinatorError;
 use crate::system::world::BlockingThreads;
 
-/// Starts the conductor on a thread of its own, or among the other actors in a world without threads.
+/// Starts the conductor on a thread of its own or, in a simulation, which has no threads, among the other actors.
 ///
 /// # Errors
 ///
@@ -49,5 +49,8 @@ pub(crate) async fn start_conductor(
             });
         })
         .map_err(|error| broken(format!("the conductor's thread can't be started: {error}")))?;
-    started.await.map_err(|_| broken("it ended without a reason".to_owned()))?.map_err(broken)
+    started
+        .await
+        .map_err(|_| broken("its thread ended before it had begun (a bug)".to_owned()))?
+        .map_err(broken)
 }

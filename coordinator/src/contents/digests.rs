@@ -4,7 +4,7 @@ use blake3::Hash;
 use dormouse_tasks::limits::DIRECTORY_ENTRIES;
 use tonic::Status;
 
-/// Reads the digests in a message.
+/// Parses BLAKE3 digests of contents that a worker's message has as bytes.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Statu
     said.iter().map(|digest| digest_of(digest.as_ref())).collect()
 }
 
-/// Reads the digest in a message.
+/// Parses the BLAKE3 digest of a content that a worker's message has as bytes.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ use super::ContentPool;
 use super::pool::copy_whole;
 use crate::log::journal::OnceDurable;
 
-/// File whose presence says that the folder is complete.
+/// Name of the file whose presence says that a task's folder of outputs is complete.
 const EXIT: &str = "exit";
 const NOT_KEPT: &str = "not-kept";
 /// Names of the files with the program's standard output and error, which a task may leave beside its outputs.
@@ -33,6 +33,8 @@ const SAID: [&str; 2] = ["stdout", "stderr"];
 pub(crate) struct LayOut {
     pub(crate) contents: Arc<ContentPool>,
     pub(crate) of: ProgramAttemptEnd,
+    /// True if tasks that follow are given outputs, whose contents are kept until the run is over.
+    pub(crate) keeps: bool,
 }
 
 impl OnceDurable for LayOut {
@@ -57,13 +59,17 @@ impl LayOut {
         self.contents.run_folder().join(name)
     }
 
-    /// Writes the outputs, unless they exist: called after the step, and again when a run is resumed.
+    /// Writes the attempt's outputs, unless they exist: called after the step of the attempt's end, and again when a
+    /// run is resumed.
     ///
     /// # Errors
     ///
     /// The disk is full or the system refuses; earlier outputs are still there then. A content that is missing or
     /// damaged is named in the file `not-kept`.
     pub(crate) fn lay_out(&self) -> io::Result<()> {
+        if self.keeps && self.of.finished {
+            self.keep_for_followers()?;
+        }
         let folder = self.output_folder();
         if folder.join(EXIT).exists() {
             return Ok(());
@@ -75,6 +81,19 @@ impl LayOut {
         let done = self.fill_folder(&part).and_then(|()| self.put_in_place(&part, &folder));
         remove_all(&part)?;
         done
+    }
+
+    /// Keeps the contents of the outputs for tasks that follow. An output that never arrived is missing for them, as
+    /// it is in the run's folder.
+    fn keep_for_followers(&self) -> io::Result<()> {
+        let digests = self.of.end.files.iter().filter_map(|file| Hash::from_hex(&file.digest).ok());
+        for digest in digests {
+            match self.contents.keep_as_input(&digest) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                kept => kept?,
+            }
+        }
+        Ok(())
     }
 
     fn fill_folder(&self, part: &Path) -> io::Result<()> {
@@ -200,7 +219,11 @@ mod tests {
         let lay_out = |attempt, finished, end: &ProgramEnd| {
             let (task, attempt) = (TaskId::new(7), Attempt::new(attempt));
             let (contents, end) = (Arc::clone(&contents), Arc::new(end.clone()));
-            LayOut { contents, of: ProgramAttemptEnd { task, attempt, finished, end } }
+            LayOut {
+                contents,
+                of: ProgramAttemptEnd { task, attempt, finished, end },
+                keeps: false,
+            }
         };
         let mut failed =
             end(vec![file("stdout", b"said", false), file("outputs/a", b"wrong", false)], 3);
@@ -243,7 +266,8 @@ mod tests {
             file("outputs/c", b"never came", false),
         ];
         let (task, attempt, end) = (TaskId::new(0), Attempt::new(1), Arc::new(end(files, 0)));
-        let it = LayOut { contents, of: ProgramAttemptEnd { task, attempt, finished: true, end } };
+        let of = ProgramAttemptEnd { task, attempt, finished: true, end };
+        let it = LayOut { contents, of, keeps: true };
         it.lay_out().expect("room");
         let said = fs::read_to_string(out.join("tasks/0/not-kept")).expect("reasons");
         assert!(said.contains("outputs/a") && said.contains("is damaged"), "{said}");

@@ -52,8 +52,9 @@ pub(crate) struct IncomingContent {
     disk: Arc<dyn LogDisk>,
     hasher: Hasher,
     digest: Hash,
-    /// Number of bytes of the content, as announced and as received.
+    /// Announced length of the content, in bytes.
     length: u64,
+    /// Number of bytes of the content that were received so far.
     bytes: u64,
     /// Number of bytes at which the free disk space is checked next.
     look_at: u64,
@@ -81,7 +82,7 @@ impl ContentPool {
         Self::open_in(root, CoordinatorWorld::default())
     }
 
-    /// Opens the contents as [`Self::open`] does, with the disk and clock of this world.
+    /// Opens the contents as [`Self::open`] does, with the disk and clock of `world`: the system's, or simulated ones.
     pub(crate) fn open_in(root: &Path, world: CoordinatorWorld) -> io::Result<Self> {
         // Files of tasks are nobody else's to read.
         world.disk.make_folder(root)?;
@@ -127,7 +128,7 @@ impl ContentPool {
         &self.layouts
     }
 
-    /// Returns the world of the pool's coordinator.
+    /// Returns the disk, clocks and threads of the pool's coordinator: the system's, or simulated ones.
     pub(crate) const fn world(&self) -> &CoordinatorWorld {
         &self.world
     }
@@ -356,7 +357,7 @@ impl ContentPool {
 }
 
 impl IncomingContent {
-    /// Writes the next bytes.
+    /// Writes the next received bytes of the content to its file.
     ///
     /// # Errors
     ///

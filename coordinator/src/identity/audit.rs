@@ -23,7 +23,7 @@ pub(crate) struct AuditEntry<'a> {
     pub(crate) wanted: &'a str,
     pub(crate) role: Role,
     pub(crate) from: Option<SocketAddr>,
-    /// The token that was shown, or with which the caller's certificate was obtained.
+    /// The token that was shown, or with which the caller's certificate was obtained; `None`: unknown.
     pub(crate) token: Option<TokenId>,
     pub(crate) worker: Option<&'a str>,
     /// Why the call was refused; `None`: it was accepted.

@@ -25,7 +25,7 @@ use crate::system::listener::ByteLink;
 
 /// Time that a connection has for its handshake and its first accepted call.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Most connections at once without an accepted call.
+/// Greatest number of connections at once without an accepted call.
 const MAX_CANDIDATES: usize = 128;
 /// Number of refused calls after which a connection is closed.
 const REFUSALS: u64 = 4;
@@ -33,9 +33,9 @@ const REFUSALS: u64 = 4;
 /// Bounds on the accepted connections of a port at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionBounds {
-    /// Most connections of all addresses in total.
+    /// Greatest number of connections of all addresses in total.
     pub in_all: usize,
-    /// Most connections from one address, or from one 64-bit IPv6 network.
+    /// Greatest number of connections from one address, or from one 64-bit IPv6 network.
     pub of_one_address: usize,
 }
 
@@ -86,7 +86,7 @@ pub struct GuardedSocket {
 pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,
     pub(crate) candidate: UnauthenticatedConnection,
-    /// Session of the worker whose certificate the connection has shown.
+    /// Session of the worker whose certificate the connection has shown; `None`: it has shown none.
     pub(crate) life: Option<Arc<WorkerLife>>,
     /// Token with which the worker of the connection's certificate joined.
     pub(crate) token: Option<TokenId>,

@@ -159,7 +159,7 @@ impl RunIdentity {
             let token = read_token(&path)
                 .map_err(|why| CoordinatorError::Secret { path: path.clone(), why })?;
             if token.authority != authority.fingerprint() || token.role != role {
-                let why = format!("it is no {role}'s token of this run");
+                let why = format!("it is not a {role}'s token of this run");
                 return Err(CoordinatorError::Secret { path, why });
             }
         }

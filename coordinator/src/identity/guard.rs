@@ -147,7 +147,7 @@ impl TokenGuard {
                 let once = (role == Role::Worker).then(|| take_once(&self.folder, carried));
                 once.flatten().map(|token| token.id()).ok_or(refused)
             }),
-            None => Err((None, format!("the {role}'s token of the run is missing"))),
+            None => Err((None, format!("the call has no token of the run's {role}"))),
         };
         match (found, carried) {
             (Ok(id), Some(carried)) => {
@@ -158,7 +158,7 @@ impl TokenGuard {
                 }
                 Ok(TokenBearer { guard: self.clone(), role, carried: carried.to_vec(), id })
             }
-            (Ok(_), None) => Err(Status::unauthenticated("a token is missing")),
+            (Ok(_), None) => Err(Status::unauthenticated("the call has no token of the run")),
             (Err((id, why)), _) => {
                 self.refuse_caller(caller, &why);
                 self.note_access(wanted, role, (from, id, None), Some(&why));
@@ -171,8 +171,8 @@ impl TokenGuard {
         }
     }
 
-    /// Finds the name of a call's token that permits a role; as an error, the name of a token of the run that was
-    /// meant, if any, and the reason.
+    /// Returns the public name of a call's token, whose role must include `wanted`. The error has the reason, and the name of the
+    /// token that was shown, if it is a token at all.
     fn find_token(
         &self,
         carried: &[u8],

@@ -91,7 +91,7 @@ pub(crate) fn accept_connections(
                     // Whoever only looks whether somebody listens ends it without a word.
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
                     Err(error) => {
-                        tracing::debug!(%error, "a connection is no TLS of this run");
+                        tracing::debug!(%error, "a connection does not use this run's TLS");
                         if let Some(from) = from {
                             sources.count_refusal(from, Instant::now());
                         }

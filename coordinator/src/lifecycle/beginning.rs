@@ -120,7 +120,7 @@ fn read_log(mut live: LiveRunPlan) -> Result<(StartingRun, RunObserver), Coordin
     let world = live.world.clone();
     let mut plan = live.make_plan(new_run_name(&live.experiment, &world)?);
     plan.answer_seed = world.chance.draw_number().map_err(no_chance)?;
-    let announces = plan.metadata.is_some();
+    let announces = (plan.metadata.is_some(), plan.api.is_some());
     let run = Run::of_tenants(live.setup, live.policies);
     let follow = |job: &&Submission| job.after.is_some();
     let followers: WaitingFollowers = live.submissions.iter().filter(follow).cloned().collect();

@@ -15,7 +15,7 @@ use crate::observers::observe;
 use crate::server::desk::WorkerDesk;
 use crate::status::vitals::CoordinatorVitals;
 
-/// A coordinator without a server, which workers in the same process reach by its desk.
+/// A coordinator without a server; workers in the same process call its `WorkerDesk` directly.
 #[derive(Debug)]
 pub struct InProcess {
     service: RunActors,

@@ -24,6 +24,7 @@ use crate::identity::{self, RunIdentity};
 use crate::lifecycle::beginning::{StartingRun, begin_run};
 use crate::lifecycle::service::RunParticulars;
 use crate::lifecycle::stops::RunStops;
+use crate::messages::api_calls::RunApi;
 use crate::observers::remote::AddressFile;
 use crate::plan::ConductorPlan;
 use crate::status::progress::RunProgress;
@@ -112,6 +113,8 @@ pub struct LiveRunPlan {
     pub pause: CancellationToken,
     /// True to resume the run whose log is in the output folder, if there is one.
     pub resume: bool,
+    /// The provider's API, if its callers are the run's work.
+    pub api: Option<RunApi>,
     /// Disk, clocks and threads of the coordinator: the system's, unless they are simulated.
     pub world: CoordinatorWorld,
 }
@@ -119,9 +122,9 @@ pub struct LiveRunPlan {
 /// Channels by which a run is observed.
 #[derive(Debug, Default)]
 pub struct RunObserver {
-    /// Receives every step once it is durable, in order.
+    /// Receives every step once it is durable, in order; `None`: nobody follows the steps.
     pub steps: Option<mpsc::UnboundedSender<Step>>,
-    /// Receives the progress, four times a second and at the end.
+    /// Receives the progress, four times a second and at the end; `None`: nobody follows it.
     pub progress: Option<watch::Sender<RunProgress>>,
 }
 
@@ -180,7 +183,9 @@ impl LiveRunPlan {
             programs: self.programs.clone(),
             phase: self.setup.jobs.is_some().then_some(self.phase),
             is_open: self.open,
-            metadata: self.has_own_programs().then(|| self.metadata.clone()),
+            api: self.api.as_ref().map(RunApi::run_desk),
+            metadata: (self.has_own_programs() || self.api.is_some())
+                .then(|| self.metadata.clone()),
             spot_checks: self.spot_checks,
             needs_criu: self.needs_criu,
             checkpoints_jobs: self.setup.checkpoint_of_jobs().is_some(),
@@ -232,7 +237,7 @@ impl LiveRunPlan {
 
     /// Prepares the run on this listener, once its parameters are checked.
     async fn bind_listener(
-        self,
+        mut self,
         listener: Box<dyn ConnectionListener>,
     ) -> Result<BoundRun, CoordinatorError> {
         let addr = self.listen;
@@ -245,6 +250,7 @@ impl LiveRunPlan {
         let (out, resume) = (self.out.clone(), self.resume);
         let wall = self.world.wall.clone();
         let certificates_valid = self.certificates_valid;
+        let callers = self.api.as_mut().and_then(|api| api.requests.take());
         // What is in the folder is another's where its log is.
         let (beginning, observer) = begin_run(self).await?;
         let identity = RunIdentity::of_run(&out, resume, identity::given_folder()?.as_deref())?;
@@ -261,6 +267,7 @@ impl LiveRunPlan {
             certificates_valid,
             stops,
             workers_stay,
+            callers,
         };
         let vitals = CoordinatorVitals::default();
         Ok(BoundRun { beginning, observer, particulars, address_file, out, vitals })

@@ -38,7 +38,7 @@ pub(crate) struct RestoredRun {
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) begun: bool,
     pub(crate) last: Time,
-    /// Last recorded relation of the run's clock to the wall clock.
+    /// Last recorded relation of the run's clock to the wall clock; `None`: the log has none.
     pub(crate) anchor: Option<ClockAnchor>,
     /// Number of the experiment's faults that were injected.
     pub(crate) faults_asked: usize,
@@ -85,20 +85,24 @@ pub(crate) fn restore_run(
     (submissions, requests): (&[Submission], &[(Time, VmRequest)]),
     (mut followers, mut door): (WaitingFollowers, JobIntake),
     mut outstanding: Outstanding,
-    (mut run, announces): (Run, bool),
+    (mut run, (announces, has_cells)): (Run, (bool, bool)),
 ) -> Result<RestoredRun, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
     // What was changed would be taken for what happened.
     check_seal(path)?;
     let mut log = LogReader::open_sealed(path)?;
-    let now = header.to_value().map_err(|error| refuse(format!("its header is none: {error}")))?;
+    let now = header.to_value().map_err(|error| {
+        refuse(format!(
+            "this experiment's header can't be written: {error}; nest its keys less deeply"
+        ))
+    })?;
     let live = same_run(log.header(), &now).map_err(refuse)?;
     run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let run_name = live.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
     let share = live.get("share_ppm").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());
     let was = live.get("emulated_us_per_second").and_then(Value::as_u64);
     let (Some(share), Some(was)) = (share, was) else {
-        return Err(refuse("its header has no share of a core and no speed-up".to_owned()));
+        return Err(refuse("its header lacks `live.share_ppm` or `live.emulated_us_per_second`; put back the log as the run left it".to_owned()));
     };
     if was != speedup.emulated_us_per_second() {
         let was = Speedup::from_emulated_us_per_second(was).map_or(0.0, Speedup::as_f64);
@@ -164,7 +168,7 @@ pub(crate) fn restore_run(
             Event::Closed => door.is_open = false,
             Event::HostJoined { host, name, .. } => {
                 let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
-                    refuse(format!("line {number}: '{name}' is not a worker's name"))
+                    refuse(format!("line {number}: '{name}' is not a worker's name and session, such as w1@0000000000000001; put back the log as the run left it"))
                 })?;
                 // What it offers is settled; its cores and memory are asked for no more.
                 let room =
@@ -227,12 +231,16 @@ pub(crate) fn restore_run(
             | Event::Resumed { .. } => {}
         }
         let announced = if announces {
-            list_announcements(step.at, &step.notices, |vm| Some(run.provider().find_vm(vm)?.host))
+            list_announcements(step.at, &step.notices, has_cells, |vm| {
+                Some(run.provider().find_vm(vm)?.host)
+            })
         } else {
             Vec::new()
         };
+        let end = seen_ends.take_step(&step);
+        end.iter().for_each(|end| outstanding.assignments().handed().take_end(end));
+        ends.extend(end);
         outstanding.told(announced.into_iter().chain(commands), step.at, &run);
-        ends.extend(seen_ends.take_step(&step));
         facts.see(&step);
         evidence.see(run.setup(), &step);
         followers.take_step(&step);
@@ -277,10 +285,19 @@ pub(crate) fn restore_run(
 
 /// Returns the live part of a log's header, if the rest is equal to this run's header.
 fn same_run<'a>(logged: &'a Value, header: &Value) -> Result<&'a Value, String> {
-    let live = logged.get("live").ok_or("it is not the log of a live run")?;
-    let other = |key: &str| format!("its header differs in '{key}': it is the log of another run");
+    let live = logged
+        .get("live")
+        .ok_or("it is the log of a virtual run; only a live run can be resumed")?;
+    let other = |key: &str| {
+        format!(
+            "its header differs in '{key}': it is the log of another run; resume it with the experiment it began with"
+        )
+    };
     let (Some(was), Some(now)) = (logged.as_object(), header.as_object()) else {
-        return Err("its header is not that of a run".to_owned());
+        return Err(
+            "its first line is not the header of a run; put back the log as the run left it"
+                .to_owned(),
+        );
     };
     if let Some((key, _)) = now.iter().find(|(key, value)| was.get(*key) != Some(*value)) {
         return Err(other(key));

@@ -16,6 +16,7 @@ use dormouse_proto::v1;
 use dormouse_tasks::own::TaskProgram;
 use ractor::{Actor, ActorRef};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
@@ -27,7 +28,8 @@ use crate::identity::{self, RunIdentity, TlsConnection, TokenGuard, accept_conne
 use crate::lifecycle::stops::RunStops;
 use crate::lifecycle::warden::{ActorWarden, WardenState};
 use crate::log::journal::{Journal, JournalArgs, JournalMsg, OnceDurable as _};
-use crate::messages::message::SessionMsg;
+use crate::messages::api_calls::DeskRequest;
+use crate::messages::message::{ConductorMsg, SessionMsg};
 use crate::observers::feed::EventFeed;
 use crate::observers::observe::ObserveApi;
 use crate::plan::ConductorPlan;
@@ -56,7 +58,7 @@ const LARGEST_MESSAGE: usize = 4 << 20;
 const STREAMS: u32 = 128;
 /// Bytes of one call that a peer may send ahead of the coordinator's reading.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// Bytes of all calls of a connection that a peer may send ahead of the coordinator's reading: those of the eight
+/// Bytes of all calls of a connection that a peer may send ahead of the coordinator's reading. They are enough for the eight
 /// checkpoints that a worker sends at a time, so that none waits while another is written to disk.
 const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
 /// Time that the last writes, and the last goodbyes, may each take.
@@ -80,6 +82,8 @@ pub(crate) struct RunParticulars {
     pub(crate) stops: RunStops,
     /// True if workers aren't told that the run is over while it can be resumed.
     pub(crate) workers_stay: bool,
+    /// Requests of callers of the provider's API; `None`: the run has none.
+    pub(crate) callers: Option<mpsc::UnboundedReceiver<DeskRequest>>,
 }
 
 /// Actors of a run beside its conductor.
@@ -100,6 +104,17 @@ pub(crate) struct RunActors {
     finished: oneshot::Receiver<Box<ConductorState>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
     pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
+}
+
+/// Passes the requests of callers of the provider's API to the conductor.
+async fn pass_requests(
+    mut requests: mpsc::UnboundedReceiver<DeskRequest>,
+    conductor: ActorRef<ConductorMsg>,
+) {
+    while let Some(request) = requests.recv().await {
+        // Dropped with a conductor that has ended, it is answered that the run is over.
+        let _ = conductor.cast(ConductorMsg::Caller(request));
+    }
 }
 
 fn broken_actor(error: &ractor::SpawnErr) -> CoordinatorError {
@@ -210,7 +225,9 @@ impl RunActors {
     /// Writes the outputs of attempts that ended before the run was resumed, unless they are there.
     pub(crate) fn lay_out(&self, ends: Vec<ProgramAttemptEnd>) {
         for of in ends {
-            Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).on_durable();
+            let keeps = self.assignments.handed().hands_on(of.task);
+            let contents = Arc::clone(self.store.contents());
+            Box::new(LayOut { contents, of, keeps }).on_durable();
         }
     }
 
@@ -223,6 +240,7 @@ impl RunActors {
         let (run, chance) = (args.plan.run.clone(), args.plan.world.chance.clone());
         let limits = args.plan.world.limits;
         let image_key = args.plan.image_key.clone();
+        let exchange = args.plan.api.as_ref().map(|api| Arc::clone(&api.exchange));
         let conductor = conductor::thread::start_conductor(args).await?;
         Ok(Arc::new(WorkerDesk {
             run,
@@ -233,6 +251,7 @@ impl RunActors {
             assignments: Arc::clone(&self.assignments),
             image_key,
             session_end: SessionEnd::default(),
+            exchange,
             transfers: StoreTransfers::new(self.threads.clone(), limits),
             limits,
             fetches: ActiveFetches::default(),
@@ -255,6 +274,10 @@ impl RunActors {
     ) -> Result<ConductorState, CoordinatorError> {
         let _serving = self.vitals.begin_serving();
         let desk = self.open(args, particulars.entries).await?;
+        let callers = particulars.callers.map(|requests| {
+            let conductor = desk.conductor.clone();
+            tokio::spawn(pass_requests(requests, conductor)).abort_handle()
+        });
         let RunIdentity { authority, folder } = particulars.identity;
         let acceptor = TlsAcceptor::from(server_config(&authority)?);
         let guard = TokenGuard::new(folder, particulars.wall, particulars.certificates_valid);
@@ -274,6 +297,7 @@ impl RunActors {
         let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
         let (stops, workers_stay) = (particulars.stops, particulars.workers_stay);
         let outcome = self.await_outcome(&desk, stops, workers_stay).await;
+        callers.iter().for_each(AbortHandle::abort);
         if tokio::time::timeout(ENDING, watch).await.is_err() {
             tracing::warn!("a connection did not end in time");
             server_ends.abort();
@@ -322,11 +346,12 @@ impl RunActors {
             match tokio::time::timeout(ENDING, offsite.close()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "objects of this run are left in its checkpoint store");
+                    tracing::warn!(%error, "objects of this run are left in its checkpoint store; remove them there");
                 }
                 Err(_) => {
                     tracing::warn!(
-                        "objects of this run are left in its checkpoint store: it is too slow"
+                        "the checkpoint store has not removed this run's objects within {} s; remove what is left there",
+                        ENDING.as_secs()
                     );
                 }
             }
@@ -398,6 +423,8 @@ async fn serve_calls(
     let api = Arc::new(api);
     let service = v1::coordinator_server::CoordinatorServer::from_arc(Arc::clone(&api))
         .max_decoding_message_size(LARGEST_MESSAGE);
+    let networks = v1::instance_networks_server::InstanceNetworksServer::from_arc(Arc::clone(&api))
+        .max_decoding_message_size(LARGEST_MESSAGE);
     let contents = v1::content_store_server::ContentStoreServer::from_arc(api)
         .max_decoding_message_size(LARGEST_MESSAGE);
     let observe = v1::observe_server::ObserveServer::new(observe);
@@ -409,6 +436,7 @@ async fn serve_calls(
         .initial_connection_window_size(CONNECTION_WINDOW)
         .add_service(service)
         .add_service(contents)
+        .add_service(networks)
         .add_service(observe)
         .serve_with_incoming_shutdown(incoming, async move { session_end.wait_announced().await })
         .await

@@ -15,7 +15,7 @@ pub(crate) struct ActorWarden;
 
 #[derive(Debug)]
 pub(crate) struct WardenState {
-    /// Receives the conductor's state when the run is over.
+    /// Receives the conductor's state when the run is over; `None`: the state was sent.
     pub(crate) finished: Option<oneshot::Sender<Box<ConductorState>>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }

@@ -67,7 +67,7 @@ impl StaleReports {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Returns an explanation if the worker has sent more such reports without effect than a correct worker would.
+    /// Returns an explanation if the worker has sent more reports that changed nothing than a correct worker would.
     pub(crate) fn too_many(self) -> Option<String> {
         (self.0 > MOST_STALE)
             .then(|| format!("it reported {} times on what it has no part in", self.0))

@@ -37,12 +37,12 @@ pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
 /// Steps to be written together, with the actions that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct JournalBatch {
-    /// First line of a new log.
+    /// First line of a new log; `None`: the log has its first line.
     pub(crate) header: Option<HeaderText>,
     pub(crate) steps: Vec<Step>,
     /// Actions to run once the steps are durable, in order.
     pub(crate) then: Vec<Box<dyn OnceDurable>>,
-    /// When the first of the steps was handed over.
+    /// When the first of the steps was handed over; `None`: there are no steps.
     pub(crate) since: Option<Instant>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct JournalState {
     failed: UnboundedSender<CoordinatorError>,
     /// True if nothing can be made durable any more.
     broken: bool,
-    /// Chain of the log up to which everything is durable.
+    /// State of the log's hash chain at the end of what is durable.
     durable_to: Chain,
     /// When the disk became full; `None`: it isn't.
     full_since: Option<Instant>,
@@ -325,7 +325,7 @@ impl Actor for Journal {
                             state.durable_to = writer.place();
                         }
                         if state.full_since.take().is_some() {
-                            tracing::info!(target: NEWS, "there is room again: the run goes on");
+                            tracing::info!(target: NEWS, "there is room again: the run continues");
                         }
                         state.release_batch(batch);
                     }

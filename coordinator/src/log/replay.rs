@@ -15,7 +15,9 @@ pub enum LogReplayError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// No run can be made from the header of the log.
-    #[error("{path}, line 1: a run can't be restored from this header")]
+    #[error(
+        "{path}, line 1: no run can be made from this header; give the log of a run, as this version or an older one wrote it"
+    )]
     Header {
         /// Path of the log.
         path: String,

@@ -30,7 +30,8 @@ impl InjectedInterruption {
             Ok(Asked::Rebalance) => InterruptionAction::Rebalance,
             Ok(Asked::Unspecified) | Err(_) => {
                 return Err(
-                    "it names no action: hibernate, resume, preempt or rebalance".to_owned()
+                    "the request names no action: give hibernate, resume, preempt or rebalance"
+                        .to_owned(),
                 );
             }
         };
@@ -40,7 +41,9 @@ impl InjectedInterruption {
             Some(Meant::Zone(zone)) => InterruptionTarget::Zone(ZoneName::from(zone.as_str())),
             Some(Meant::All(true)) => InterruptionTarget::All,
             Some(Meant::All(false)) | None => {
-                return Err("it names no VMs: one, those of a type or zone, or all".to_owned());
+                return Err(
+                    "the request names no VMs: give one VM, a type, a zone, or all".to_owned()
+                );
             }
         };
         let why = read_reason(request.why, "no reason was given")?;

@@ -6,6 +6,7 @@ use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::DropGuard;
 
+use crate::messages::api_calls::DeskRequest;
 use crate::messages::interruption::InjectedInterruption;
 use crate::messages::outside::JobSubmission;
 use crate::protocol::link::QueuedCommand;
@@ -30,7 +31,7 @@ pub(crate) enum ConductorMsg {
     Lost { host: HostId, why: String },
     /// A worker of a resumed run has taken more commands than the log has for it.
     LogWentBack { host: HostId, ack: u64, said: u64 },
-    /// The alarm has rung.
+    /// The alarm has rung: a report or timer may be due.
     Tick,
     /// Check whether a run that was stuck a while ago still is, without a break.
     StillStuck { since: u64 },
@@ -38,6 +39,8 @@ pub(crate) enum ConductorMsg {
     Submit { asked: JobSubmission, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
     /// Close the run to further jobs.
     Shut(RpcReplyPort<Result<v1::CloseReply, String>>),
+    /// Serve a caller of the provider's API.
+    Caller(DeskRequest),
     /// Inject an action of the provider for an observer. Answered once it is in the log.
     Interrupt {
         wanted: InjectedInterruption,
@@ -51,7 +54,7 @@ pub(crate) enum ConductorMsg {
     Close,
     /// The workers' time for spot checks is over.
     ChecksLate,
-    /// Show the progress.
+    /// Show the progress to observers.
     Show,
     /// Log the time that the clock shows.
     SayClock,
@@ -95,7 +98,7 @@ pub(crate) struct WorkerConnection {
 /// Reasons why a worker gets no session.
 #[derive(Debug)]
 pub(crate) enum NoSession {
-    /// The answer with which a session ends.
+    /// The worker gets a goodbye, the message with which a session ends.
     Goodbye(v1::Goodbye),
     /// The worker is refused for good, however often it connects.
     Refused(String),

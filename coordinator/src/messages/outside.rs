@@ -86,6 +86,7 @@ impl JobSubmission {
             estimate: self.estimate,
             usage: self.usage.clone(),
             memory: self.memory,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,
@@ -106,7 +107,7 @@ pub(crate) struct JobIntake {
 }
 
 impl JobIntake {
-    /// Makes the intake of a run that begins.
+    /// Makes the intake of a run that begins; `is_open`: jobs may be submitted from outside.
     pub(crate) fn new(is_open: bool) -> Self {
         Self { is_open, ..Self::default() }
     }
@@ -144,7 +145,7 @@ impl JobIntake {
     }
 }
 
-/// Makes the answer to an accepted job.
+/// Makes the answer to an accepted job; `known`: the job was accepted before under the same key.
 pub(crate) fn submit_reply(job: &Submission, known: bool) -> v1::SubmitReply {
     v1::SubmitReply { number: job.number, emulated_at_us: job.submitted.as_micros(), known }
 }

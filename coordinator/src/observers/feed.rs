@@ -14,7 +14,7 @@ use tonic::Status;
 
 use crate::protocol::given::OutgoingStream;
 
-/// Most readers at once.
+/// Greatest number of readers at once.
 const READERS: usize = 16;
 /// Bytes of the log read at a time.
 const CHUNK: u64 = 256 << 10;
@@ -68,7 +68,7 @@ impl EventFeed {
 }
 
 struct FeedReader {
-    /// Closed once the run is over.
+    /// Channel that is closed once the run is over.
     over: watch::Receiver<u64>,
     lines: mpsc::Sender<v1::EventLine>,
     stall: Duration,
@@ -94,7 +94,7 @@ impl FeedReader {
                 .await?;
                 file = back;
                 if data.is_empty() {
-                    return Err(Status::data_loss(format!("the log ends at byte {at}")));
+                    return Err(Status::data_loss(format!("the log was cut short at byte {at}")));
                 }
                 at += data.len() as u64;
                 for part in data.split_inclusive(|byte| *byte == b'\n') {
@@ -126,7 +126,9 @@ impl FeedReader {
     async fn send_line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
         let line = String::from_utf8(line).map_err(|_| {
             let which = seq.map_or("a line".to_owned(), |seq| format!("event {seq}"));
-            Status::data_loss(format!("{which} of the log is not text"))
+            Status::data_loss(format!(
+                "{which} of the log is not text in UTF-8: the log is damaged"
+            ))
         })?;
         let sending = self.lines.send(v1::EventLine { seq, line });
         tokio::pin!(sending);
@@ -142,8 +144,11 @@ impl FeedReader {
                 )));
             }
         };
-        let late =
-            |_| Status::deadline_exceeded("the run is over, and nobody reads its events any more");
+        let late = |_| {
+            Status::deadline_exceeded(
+                "the run is over, and its last events were not read in time: read them with `dormouse events` in the run's folder",
+            )
+        };
         Ok(sent.map_err(late)?.is_ok())
     }
 }
@@ -158,7 +163,9 @@ async fn run_blocking<T: Send + 'static>(
 ) -> Result<T, Status> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err(Status::internal(format!("the log can't be read: {error}"))),
+        Ok(Err(error)) => {
+            Err(Status::internal(format!("the coordinator can't read the run's log: {error}")))
+        }
         Err(panic) => Err(Status::internal(panic.to_string())),
     }
 }

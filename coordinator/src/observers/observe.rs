@@ -115,7 +115,8 @@ impl v1::observe_server::Observe for ObserveApi {
         Ok(Response::new(CheckedStream::new(events, move || bearer.check_token())))
     }
 
-    // Only who shows an operator's token may cancel a run.
+    // Who may cancel a run over the network: only who shows an operator's token. A second signal to the run's own process, and
+    // the conductor at a time limit, cancel it as well.
     async fn cancel(
         &self,
         request: Request<v1::CancelRequest>,

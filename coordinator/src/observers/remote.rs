@@ -27,7 +27,9 @@ const LARGEST_LINE: usize = 256 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// The coordinator can't be reached.
-    #[error("there is no coordinator at {address}")]
+    #[error(
+        "no coordinator can be reached at {address}; check the address, and that the run is under way"
+    )]
     Unreachable {
         /// The coordinator's expected address.
         address: String,
@@ -59,10 +61,10 @@ pub enum RemoteError {
         within: Duration,
     },
     /// The coordinator refused the request, or broke the connection off.
-    #[error("the coordinator says: {0}")]
+    #[error("the coordinator refused: {0}")]
     Refused(String),
     /// The run's folder can't be read.
-    #[error("{}: {source}", path.display())]
+    #[error("can't read {}: {source}; read it as its owner, or as root", path.display())]
     Folder {
         /// Path of the unreadable file.
         path: PathBuf,

@@ -11,15 +11,15 @@ use tonic::Status;
 #[derive(Debug)]
 pub struct OutgoingStream<T> {
     items: mpsc::Receiver<T>,
-    /// Received before the items end: whether they were all.
+    /// Receives, before the stream ends, whether all items were sent.
     end: oneshot::Receiver<Result<(), Status>>,
     over: bool,
     _kept: Option<OwnedSemaphorePermit>,
 }
 
 impl<T: Send + 'static> OutgoingStream<T> {
-    /// Starts a stream of what `giving` sends, at most `ahead` items before they are read. The permit is `kept` until
-    /// the stream is dropped; without one, `giving` has its own.
+    /// Starts a stream of what `giving` sends, at most `ahead` items before they are read. The stream holds the permit `kept` until
+    /// it is dropped; `None`: `giving` holds its own.
     pub(crate) fn start_giving<F>(
         ahead: usize,
         kept: Option<OwnedSemaphorePermit>,
@@ -57,7 +57,9 @@ impl<T> Stream for OutgoingStream<T> {
         }
         let end = ready!(Pin::new(&mut self.end).poll(context));
         self.over = true;
-        let end = end.unwrap_or_else(|_| Err(Status::internal("it broke off")));
+        let end = end.unwrap_or_else(|_| {
+            Err(Status::internal("the coordinator's side of this call ended early; call again"))
+        });
         Poll::Ready(end.err().map(Err))
     }
 }

@@ -7,6 +7,7 @@ use dormouse_proto::{FalseAck, Gap, Inbox, Outbox, v1};
 use tokio::time::Instant;
 
 use crate::system::session_limits::SessionLimits;
+use crate::time::clock::DilatedClock;
 
 /// Reasons why a peer can't be trusted any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,18 +22,30 @@ pub(crate) enum ProtocolViolation {
     Report { number: u64, why: String },
 }
 
+/// The instant from which the delay of a command counts.
+#[derive(Clone, Debug)]
+pub(crate) enum DecisionInstant {
+    /// The command was decided at this instant of the host's clock.
+    At(Instant),
+    /// The command was decided while the run's clock was stopped: its delay counts from the clock's start.
+    Standing(DilatedClock),
+}
+
 /// A command to a worker that isn't acknowledged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct QueuedCommand {
     pub(crate) command: v1::Command,
-    /// When the command was decided, on this host's clock.
-    pub(crate) since: Instant,
+    pub(crate) since: DecisionInstant,
 }
 
 impl QueuedCommand {
     /// Returns the command to be sent now, with its delay.
     fn command_now(&self, now: Instant) -> v1::Command {
-        let late = now.saturating_duration_since(self.since);
+        let since = match &self.since {
+            DecisionInstant::At(instant) => *instant,
+            DecisionInstant::Standing(clock) => clock.started_at().unwrap_or(now),
+        };
+        let late = now.saturating_duration_since(since);
         let real_late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
         v1::Command { real_late_us, ..self.command.clone() }
     }
@@ -96,7 +109,8 @@ impl SessionLink {
         self.commands.take_ack(ack).map_err(ProtocolViolation::Ack)
     }
 
-    /// Returns the new reports of a message, with their numbers.
+    /// Returns the reports of a message that this session has not received before, with their numbers. A report that comes twice
+    /// is dropped by its number.
     pub(crate) fn take_reports(
         &mut self,
         reports: v1::Reports,
@@ -126,12 +140,12 @@ impl SessionLink {
         self.durable = self.durable.max(through);
     }
 
-    /// Returns the `ack` of the next message.
+    /// Returns the number up to which the next message to the worker acknowledges reports: all of them are durable.
     pub(crate) const fn next_ack(&self) -> u64 {
         self.durable
     }
 
-    /// Takes the next commands to be sent now.
+    /// Takes the next commands to be sent now; `None`: there are none.
     pub(crate) fn next_batch(&mut self, now: Instant) -> Option<v1::Commands> {
         if !self.commands.has_news() {
             return None;
@@ -146,6 +160,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::time::Duration;
 
+    use dormouse_units::{Speedup, Time};
     use proptest::prelude::*;
 
     use super::*;
@@ -156,7 +171,7 @@ mod tests {
     }
 
     fn owed(vm: u32, since: Instant) -> QueuedCommand {
-        QueuedCommand { command: command(vm), since }
+        QueuedCommand { command: command(vm), since: DecisionInstant::At(since) }
     }
 
     fn reports(first: u64, n: u32) -> v1::Reports {
@@ -188,6 +203,23 @@ mod tests {
             Err(ProtocolViolation::Ack(FalseAck { ack: 9, said: 3 }))
         );
         assert_eq!(link.on_connected(1), Err(ProtocolViolation::Forgot { ack: 1, kept: 2 }));
+    }
+
+    #[test]
+    fn a_command_is_not_late_as_long_as_the_clock_of_its_run_stands_still() {
+        let clock = DilatedClock::standing_at(Speedup::times_real(73), Time::ZERO);
+        let mut link = SessionLink::default();
+        let since = DecisionInstant::Standing(clock.clone());
+        link.push(vec![QueuedCommand { command: command(1), since }]);
+        let (began, ms) = (Instant::now(), Duration::from_millis);
+        let mut late_at = |after| {
+            link.on_connected(0).expect("it acknowledges nothing");
+            let batch = link.next_batch(began + after).expect("it is sent again");
+            batch.commands[0].real_late_us
+        };
+        assert_eq!(late_at(ms(2_500)), 0);
+        clock.run_since(began + ms(2_600), Time::ZERO);
+        assert_eq!([ms(2_600), ms(2_670)].map(late_at), [0, 70_000]);
     }
 
     #[test]

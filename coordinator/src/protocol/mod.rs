@@ -3,6 +3,8 @@
 
 pub(crate) mod announce;
 pub(crate) mod given;
+pub(crate) mod handed;
+mod instance;
 pub(crate) mod link;
 pub(crate) mod own_program;
 pub(crate) mod parallel;

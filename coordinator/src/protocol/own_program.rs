@@ -151,6 +151,7 @@ mod tests {
                 bytes: 3,
                 executable: true,
             }],
+            handed: Vec::new(),
             outputs: vec!["*.csv".to_owned()],
             mounts: vec!["/opt/R".to_owned()],
             quota: Bytes::new(9),

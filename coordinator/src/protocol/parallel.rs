@@ -127,6 +127,7 @@ mod tests {
             estimate: Span::from_secs(300),
             usage: Usage::each_process(vec![Ppm::new(400_000), Ppm::new(900_000)]),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

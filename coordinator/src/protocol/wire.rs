@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dormouse_cloud::{BurstableTerms, Market};
+use dormouse_ec2::{DeskPolicy, InstanceFacts};
 use dormouse_model::{
     AttemptLedger, Command, FaultKind, FaultState, MetadataSettings, MetadataTimes, MetadataTokens,
     ProgramEnd, ProviderAnnouncement, Report, TaskStart,
@@ -15,6 +16,8 @@ use dormouse_units::{
     Time, VmId,
 };
 
+use crate::protocol::handed::HandedOutputs;
+use crate::protocol::instance::{cell_to_wire, network_to_wire, role_to_wire};
 use crate::protocol::own_program::{own_end, own_to_wire};
 use crate::protocol::parallel::{self, ParallelPrograms};
 use crate::system::world::WallClock;
@@ -24,6 +27,8 @@ use crate::time::outage::to_micros;
 #[derive(Clone, Debug)]
 pub(crate) struct WireEncoder {
     pub(crate) programs: Vec<TaskProgram>,
+    /// Files that tasks hand to programs of users.
+    pub(crate) handed: Arc<HandedOutputs>,
     pub(crate) cpu_us: Vec<u64>,
     /// How parallel jobs are run; `None`: there are none.
     pub(crate) parallel: Option<ParallelPrograms>,
@@ -33,6 +38,10 @@ pub(crate) struct WireEncoder {
     pub(crate) answer_seed: u64,
     /// Settings of the VMs' metadata endpoints; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
+    /// The desk that knows which instances run on the VMs; `None`: VMs have no cells.
+    pub(crate) desk: Option<DeskPolicy>,
+    /// Share of a host's core for each vCPU of a cell.
+    pub(crate) share: Ppm,
     pub(crate) wall: WallClock,
 }
 
@@ -43,6 +52,8 @@ impl WireEncoder {
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
         let wire = match command {
             Command::CreateVm { vm, kind, market, vcpus, memory, burstable, two_tier, .. } => {
+                let of =
+                    self.desk.as_ref().and_then(|desk| desk.with_desk(|desk| desk.cell_of(vm)));
                 let core = self.parallel.filter(|_| two_tier).map(|programs| programs.core.get());
                 Wire::CreateVm(v1::CreateVm {
                     vm: vm.get(),
@@ -52,8 +63,19 @@ impl WireEncoder {
                     burstable: burstable.map(burstable_to_wire),
                     two_tier,
                     core_ppm: core,
-                    metadata: self.metadata.as_ref().map(|of| self.encode_metadata(of, market, at)),
+                    metadata: self
+                        .metadata
+                        .as_ref()
+                        .filter(|_| of.as_ref().is_none_or(|of| of.has_endpoint))
+                        .map(|settings| self.encode_metadata(settings, of.as_ref(), market, at)),
+                    cell: of.as_ref().map(|of| cell_to_wire(of, self.share)),
                 })
+            }
+            Command::Announce { vm, what: ProviderAnnouncement::Rewired, .. } => {
+                let network =
+                    self.desk.as_ref().and_then(|desk| desk.with_desk(|desk| desk.network_of(vm)));
+                let network = network.as_ref().map(network_to_wire);
+                Wire::SetNetwork(v1::SetNetwork { vm: vm.get(), network })
             }
             Command::Announce { vm, what, .. } => Wire::Announce(announce_to_wire(vm, what)),
             Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
@@ -94,9 +116,11 @@ impl WireEncoder {
         v1::Command { command: Some(wire), emulated_at_us, real_late_us: 0 }
     }
 
+    /// Encodes the metadata of a VM by the run's settings, and by what the VM's instance itself has (`cell`).
     fn encode_metadata(
         &self,
         of: &MetadataSettings,
+        cell: Option<&InstanceFacts>,
         market: Market,
         at: Option<Time>,
     ) -> v1::Metadata {
@@ -105,10 +129,25 @@ impl WireEncoder {
         v1::Metadata {
             spot: market == Market::Spot,
             zone: String::new(),
-            tokens_required: of.tokens == MetadataTokens::Required,
-            hop_limit: of.hop_limit.map_or(0, u32::from),
-            tags: of.tags.iter().map(tag_to_wire).collect(),
-            user_data: of.user_data.clone(),
+            tokens_required: of.tokens == MetadataTokens::Required
+                || cell.is_some_and(|cell| cell.tokens_required),
+            hop_limit: cell.and_then(|cell| cell.hop_limit).or(of.hop_limit).map_or(0, u32::from),
+            tags: cell.map_or(&of.tags, |cell| &cell.tags).iter().map(tag_to_wire).collect(),
+            user_data: cell.map_or(&of.user_data, |cell| &cell.user_data).clone(),
+            instance_id: cell.map(|cell| cell.instance.clone()),
+            image_id: cell.map(|cell| cell.image.clone()),
+            address: cell.and_then(|cell| cell.address).map(|address| address.to_string()),
+            public_address: cell.and_then(|cell| Some(cell.public_address?.to_string())),
+            public_key: cell.and_then(|cell| {
+                let (name, text) = cell.login_key.clone()?;
+                Some(v1::LoginKey { text: format!("{text} {name}"), name })
+            }),
+            role: cell.and_then(|cell| cell.role.as_ref()).map(role_to_wire),
+            security_groups: cell
+                .and_then(|cell| cell.network.as_ref())
+                .map_or_else(Vec::new, |of| {
+                    of.groups.iter().map(|(_, name)| name.clone()).collect()
+                }),
             zero_unix_us: since.map(|since| self.wall.unix_us().saturating_sub(since)),
         }
     }
@@ -123,6 +162,11 @@ impl WireEncoder {
             _ => (self.programs.get(index).map_or(&[][..], TaskProgram::kernel).to_vec(), None),
         };
         let own = self.programs.get(index).and_then(TaskProgram::own);
+        let own = own.filter(|_| start.job.is_none()).map(|own| self.handed.complete(own));
+        if let Some(whole) = own.as_ref().filter(|own| !own.missing.is_empty()) {
+            let missing = whole.missing.join("; ");
+            tracing::warn!(task = %start.task, missing, "a task begins without files of the tasks that it follows");
+        }
         if !args.is_empty() {
             let nonce = answer::nonce(self.answer_seed, start.task);
             args.extend(["--nonce".to_owned(), nonce.to_string()]);
@@ -143,7 +187,7 @@ impl WireEncoder {
             emulated_checkpoint_cost_us: start.checkpoint_cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),
             plan,
-            own: own.map(|own| own_to_wire(own)),
+            own: own.map(|own| own_to_wire(&own.program)),
         }
     }
 }
@@ -157,6 +201,12 @@ const fn announce_to_wire(vm: VmId, what: ProviderAnnouncement) -> v1::Announce 
     let what = match what {
         ProviderAnnouncement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
         ProviderAnnouncement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
+        // An announcement of its own says what is allowed now.
+        ProviderAnnouncement::Booted | ProviderAnnouncement::Rewired => {
+            What::Booted(v1::Nothing {})
+        }
+        ProviderAnnouncement::FilesKept => What::KeepFiles(v1::Nothing {}),
+        ProviderAnnouncement::FilesForgotten => What::ForgetFiles(v1::Nothing {}),
         ProviderAnnouncement::Rebalance => What::Rebalance(v1::Nothing {}),
     };
     v1::Announce { vm: vm.get(), what: Some(what) }
@@ -204,6 +254,9 @@ fn burstable_to_wire(b: BurstableTerms) -> v1::Burstable {
     }
 }
 
+/// Most bytes of one report of a console: 16 KiB, of which each byte that is no text has become three.
+const CONSOLE_PART: usize = 48 << 10;
+
 /// Longest answer of a task that is accepted and logged, in bytes.
 const MOST_RESULT: usize = 16 << 10;
 
@@ -229,6 +282,10 @@ pub(crate) enum DecodedReport {
     Report { report: Report, ledger: Option<Report>, due: Option<ReportTime>, began: Option<Seats> },
     /// Load of the worker's host.
     Load(v1::HostLoad),
+    /// Output of the cell of a VM.
+    Console { vm: VmId, text: String },
+    /// The processes of the cell of a VM have shut the VM down.
+    PoweredOff { vm: VmId },
     /// State of a fault at the worker, and how late it was reached.
     Fault { fault: FaultId, felt: FaultState, real_took_us: u64 },
     /// The worker doesn't know the command of this number.
@@ -252,9 +309,16 @@ pub(crate) fn decode_report(report: v1::Report) -> Result<DecodedReport, String>
             return Ok(DecodedReport::Ready { repetition_us: ready.real_repetition_us });
         }
         Wire::HostLoad(load) => return Ok(DecodedReport::Load(load)),
+        Wire::VmConsole(v1::VmConsole { vm, text }) => {
+            if text.len() > CONSOLE_PART {
+                return Err(format!("{} bytes of a console at once are too many", text.len()));
+            }
+            return Ok(DecodedReport::Console { vm: VmId::new(vm), text });
+        }
+        Wire::VmPoweredOff(it) => return Ok(DecodedReport::PoweredOff { vm: VmId::new(it.vm) }),
         Wire::FaultFelt(v1::FaultFelt { fault, felt, real_took_us }) => {
             use v1::fault_felt::Felt as Said;
-            let felt = match felt.ok_or("it has no state of the fault")? {
+            let felt = match felt.ok_or("it does not say whether the fault has begun or ended")? {
                 Said::Begun(_) => FaultState::Begun,
                 Said::Over(_) => FaultState::Over,
                 Said::Refused(why) => FaultState::Refused { why },
@@ -436,14 +500,16 @@ fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
 /// Decodes the number of a checkpoint.
 fn decode_number(checkpoint: u32) -> Result<CheckpointSeq, String> {
     match checkpoint {
-        0 => Err("checkpoints are numbered from 1".to_owned()),
+        0 => Err("it names checkpoint 0, but checkpoints are numbered from 1".to_owned()),
         number => Ok(CheckpointSeq::new(number)),
     }
 }
 
 fn decode_part(ppm: u32) -> Result<Ppm, String> {
     if ppm > Ppm::ONE.get() {
-        return Err(format!("{ppm} parts per million of the work are more than the whole"));
+        return Err(format!(
+            "it reports {ppm} millionths of the work as done, which is more than all of it"
+        ));
     }
     Ok(Ppm::new(ppm))
 }
@@ -467,9 +533,9 @@ mod tests {
         for (report, word) in [
             (None, "empty"),
             (Some(no_task), "name its task"),
-            (Some(too_much), "more than the whole"),
+            (Some(too_much), "more than all of it"),
             (Some(zeroth), "from 1"),
-            (Some(moved_too_much), "more than the whole"),
+            (Some(moved_too_much), "more than all of it"),
             (Some(kept_nowhere), "from 1"),
         ] {
             let no = decode_report(v1::Report { report }).expect_err("damaged");

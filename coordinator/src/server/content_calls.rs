@@ -70,7 +70,7 @@ impl v1::content_store_server::ContentStore for ClientApi {
         };
         let Some(file) = self.desk.transfers.run_blocking(open).await? else {
             return Err(refused_status(format!(
-                "{host} may not have the content {name}: it is no input of {task} and in no checkpoint of it"
+                "{host} may not have the content {name}: it is neither an input of {task} nor in one of its checkpoints"
             )));
         };
         let contents = Arc::clone(self.desk.store.contents());

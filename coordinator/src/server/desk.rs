@@ -19,6 +19,7 @@ use tracing::{Instrument as _, Span, debug_span};
 use crate::conductor::roster::host_name;
 use crate::contents::read_digests;
 use crate::messages::message::{ConductorMsg, NoSession, SessionMsg, WorkerConnection};
+use crate::networks::PacketExchange;
 use crate::server::refusals::RefusalLog;
 use crate::sessions::lives::SessionRegistry;
 use crate::sessions::outbound::{SessionEnd, WorkerOutbound, goodbye_message};
@@ -59,6 +60,8 @@ pub struct WorkerDesk {
     /// Secret from which hosts' keys for sealing checkpoints are derived.
     pub(crate) image_key: ImageSecret,
     pub(crate) session_end: SessionEnd,
+    /// Passes packets between instances on different workers; `None`: the run has no instances.
+    pub(crate) exchange: Option<Arc<PacketExchange>>,
     pub(crate) connections: AtomicU64,
     /// Last refusal of a worker that was told to try again.
     pub(crate) refusals: RefusalLog,
@@ -414,7 +417,7 @@ fn too_large(why: String) -> Status {
 /// Makes the error for a stream that isn't the checkpoint that it claims to be.
 fn no_checkpoint((task, attempt): (TaskId, Attempt), why: &str) -> Status {
     let attempt = attempt.get();
-    let why = format!("what was sent is no checkpoint of attempt {attempt} of {task}: {why}");
+    let why = format!("what was sent is not a checkpoint of attempt {attempt} of {task}: {why}");
     tracing::warn!(why, "a checkpoint was refused");
     Status::invalid_argument(why)
 }

@@ -3,4 +3,5 @@
 pub(crate) mod api;
 mod content_calls;
 pub(crate) mod desk;
+mod network_calls;
 pub(crate) mod refusals;

@@ -17,14 +17,14 @@ pub struct RunProgress {
     pub completed: u32,
     /// Number of tasks on a VM.
     pub running: u32,
-    /// Number of living VMs.
+    /// Number of VMs that exist.
     pub vms: u32,
     /// Number of workers that are connected or expected back.
     pub workers: u32,
     /// Number of workers that the run waits for before it begins.
     pub workers_wanted: u32,
-    /// Workers that a resumed run waits for before it continues. Meanwhile only tasks and VMs of workers that are
-    /// back count as running.
+    /// Workers that a resumed run waits for before it continues; `None`: it does not wait. Meanwhile only tasks and VMs of workers
+    /// that are back count as running.
     pub awaited: Option<AwaitedWorkers>,
     /// Money owed so far.
     pub cost: Money,

@@ -52,7 +52,8 @@ struct SharedVitals {
 #[derive(Debug)]
 struct SessionHealth {
     worker: String,
-    /// Time at which the worker connected, in microseconds since the origin.
+    /// Time at which the worker connected, in microseconds since the instant at which the coordinator's vitals were
+    /// made.
     connected_us: AtomicU64,
     heard_us: AtomicU64,
 }

@@ -13,12 +13,16 @@ use dormouse_tasks::limits::largest_checkpoint;
 use dormouse_tasks::own::{FileRef, OwnProgram};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
 
+use crate::protocol::handed::{CompleteProgram, HandedOutputs};
+
 /// Attempts that hosts were told to run and that haven't ended: what a host may store and fetch depends on them.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptAssignments {
     table: Mutex<BTreeMap<TaskId, AssignedAttempt>>,
     /// Users' own programs by task.
     programs: BTreeMap<TaskId, Arc<OwnProgram>>,
+    /// Outputs of tasks that are inputs of other tasks.
+    handed: Arc<HandedOutputs>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +52,19 @@ pub(crate) enum NotGiven {
 impl AttemptAssignments {
     /// Makes the table without attempts; `programs` are users' own programs by task.
     pub(crate) fn new(programs: BTreeMap<TaskId, Arc<OwnProgram>>) -> Self {
-        Self { table: Mutex::default(), programs }
+        let handed = Arc::new(HandedOutputs::new(programs.values()));
+        Self { table: Mutex::default(), programs, handed }
+    }
+
+    /// Returns the outputs of tasks that are inputs of other tasks.
+    pub(crate) const fn handed(&self) -> &Arc<HandedOutputs> {
+        &self.handed
+    }
+
+    /// Returns a task's own program, with the files that other tasks hand to it; `None` if the task runs a program of
+    /// `dormouse-task`.
+    pub(crate) fn program_of(&self, task: TaskId) -> Option<CompleteProgram> {
+        self.programs.get(&task).map(|program| self.handed.complete(program))
     }
 
     fn table(&self) -> MutexGuard<'_, BTreeMap<TaskId, AssignedAttempt>> {
@@ -166,8 +182,8 @@ impl AttemptAssignments {
         digest: &str,
     ) -> Result<bool, String> {
         self.may_have(host, task)?;
-        let program = self.programs.get(&task);
-        Ok(program.is_some_and(|it| it.inputs.iter().any(|input| input.digest == digest)))
+        let program = self.program_of(task);
+        Ok(program.is_some_and(|it| it.program.inputs.iter().any(|input| input.digest == digest)))
     }
 
     /// Returns the digests and lengths in bytes of these inputs of a task that this host runs.
@@ -182,13 +198,14 @@ impl AttemptAssignments {
         asked: &[Hash],
     ) -> Result<Vec<(Hash, u64)>, String> {
         self.may_have(host, task)?;
-        let inputs = self.programs.get(&task).map_or(&[][..], |program| &program.inputs);
+        let whole = self.program_of(task);
+        let inputs = whole.as_ref().map_or(&[][..], |whole| &whole.program.inputs);
         let length = |input: &FileRef| Some((Hash::from_hex(&input.digest).ok()?, input.bytes));
         let known: HashMap<_, _> = inputs.iter().filter_map(length).collect();
         let found = asked.iter().map(|digest| {
             let bytes = known.get(digest).copied();
             bytes.map(|bytes| (*digest, bytes)).ok_or_else(|| {
-                format!("{host} may not have the content {digest}: it is no input of {task}")
+                format!("{host} may not have the content {digest}: it is not an input of {task}")
             })
         });
         found.collect()
@@ -342,6 +359,7 @@ mod tests {
             argv: vec!["./a".to_owned()],
             env: BTreeMap::new(),
             inputs: vec![input("aa")],
+            handed: Vec::new(),
             outputs: Vec::new(),
             mounts: Vec::new(),
             quota: Bytes::new(50),

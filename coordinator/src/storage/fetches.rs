@@ -46,8 +46,11 @@ impl ActiveFetches {
                 return Err(Status::unavailable(why));
             }
         };
-        done.unwrap_or_else(|| Err(io::Error::other("its fetch panicked").into()))
-            .map_err(OffsiteError::of_get)
+        done.unwrap_or_else(|| {
+            Err(io::Error::other("the coordinator failed while it fetched the checkpoint (a bug)")
+                .into())
+        })
+        .map_err(OffsiteError::of_get)
     }
 
     /// Returns the fetch of a checkpoint that is under way, or begins one.
@@ -83,7 +86,9 @@ async fn fetch_checkpoint(
     task: u32,
     number: u32,
 ) -> Result<(), OffsiteError> {
-    let absent = || ObjectError::Absent("there is no such checkpoint".to_owned());
+    let absent = || {
+        ObjectError::Absent(format!("the object store has no checkpoint {number} of task {task}"))
+    };
     let (which, refers) = offsite.find_checkpoint(task, number).ok_or_else(absent)?;
     for digest in &refers {
         offsite.bring_content(store.contents(), *digest).await?;

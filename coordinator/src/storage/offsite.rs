@@ -201,7 +201,7 @@ impl OffsiteStore {
         Ok(())
     }
 
-    /// Reads the digests in a list.
+    /// Reads a list object of the store; returns the digests in it.
     async fn list_at(&self, key: String) -> Result<BTreeSet<[u8; 32]>, ObjectError> {
         let (mut download, mut list) =
             (self.objects.begin_download(key.clone()).await?, Vec::new());
@@ -253,7 +253,7 @@ impl OffsiteStore {
         upload.finish_upload().await
     }
 
-    /// Stores a content of the coordinator's, unless it is there.
+    /// Copies a content from the coordinator's folder to the object store, unless the store has it.
     async fn send_content(
         &self,
         contents: &Arc<ContentPool>,
@@ -305,7 +305,8 @@ impl OffsiteStore {
         Ok(())
     }
 
-    /// Returns the checkpoint of this number of a task's latest attempt, with the contents that it refers to.
+    /// Returns the checkpoint of this number of a task's latest attempt, with the contents that it refers to; `None`: the object
+    /// store has none.
     pub(crate) fn find_checkpoint(&self, task: u32, number: u32) -> Option<(Which, Vec<Hash>)> {
         let held = self.held_objects();
         let of_task = held.checkpoints.get(&task)?;
@@ -336,7 +337,7 @@ impl OffsiteStore {
             return Ok(());
         }
         let length = self.held_objects().contents.get(digest.as_bytes()).copied();
-        let absent = || ObjectError::Absent(format!("there is no content {digest}"));
+        let absent = || ObjectError::Absent(format!("the object store has no content {digest}"));
         let length = length.ok_or_else(absent)?;
         let download = self.objects.begin_download(self.content_key(digest.as_bytes())).await?;
         let here = Arc::clone(contents);
@@ -381,9 +382,8 @@ impl OffsiteStore {
         done.map_err(|panic| io::Error::other(panic.to_string()))?.map_err(OffsiteError::from)
     }
 
-    /// Removes checkpoints of a task that are no longer needed, after one has arrived: this one, if the coordinator's
-    /// folder has not stored it, and in the background those that it replaces. The newest one in the durable log is
-    /// `logged`.
+    /// Removes checkpoints of a task that are no longer needed, after one has arrived: the arrived one, if the coordinator's folder
+    /// has not stored it, and in the background those that it replaces. `logged` is the newest checkpoint in the durable log.
     pub(crate) async fn settle_checkpoint(
         self: &Arc<Self>,
         (task, which): (u32, Which),

@@ -8,9 +8,9 @@ use crate::contents::Which;
 /// Length of a stored checkpoint, as far as the coordinator knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredLength {
-    /// Exactly this many bytes; no contents are stored separately.
+    /// The checkpoint has exactly this many bytes; no contents are stored separately.
     Exactly(u64),
-    /// At least this many bytes, and possibly contents that were sent separately.
+    /// The checkpoint has at least this many bytes, and possibly contents that were sent separately.
     AtLeast(u64),
 }
 

@@ -74,7 +74,7 @@ impl SealedManifest {
         if is != (&*of.run, &*of.task.to_string(), u64::from(of.checkpoint), of.attempt) {
             let (run, task, number, attempt) = is;
             return Err(format!(
-                "it is checkpoint {number} of task {task}, attempt {attempt}, run {run}"
+                "its manifest is that of another one: checkpoint {number} of task {task}, attempt {attempt}, run {run}"
             ));
         }
         if program != DIRECTORY {
@@ -145,7 +145,7 @@ impl ArrivingCheckpoint {
         Ok([&kept.to_bytes(), rest].concat().into())
     }
 
-    /// Ends the arrival.
+    /// Checks, after the last bytes, that the whole checkpoint has arrived.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ mod tests {
         for (from, to, bytes, why) in [
             ("", "", 17, "lists"),
             ("", "", 19, "lists"),
-            (r#""sequence":3"#, r#""sequence":4"#, 18, "it is checkpoint 4"),
+            (r#""sequence":3"#, r#""sequence":4"#, 18, "another one: checkpoint 4"),
             (r#""attempt":2"#, r#""attempt":1"#, 18, "attempt 1"),
             (r#""task":"7""#, r#""task":"8""#, 18, "of task 8"),
             (r#""run":"r""#, r#""run":"s""#, 18, "run s"),

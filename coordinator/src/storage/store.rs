@@ -142,7 +142,7 @@ impl CheckpointFolder {
         self.offsite.as_ref()
     }
 
-    /// Returns the newest checkpoint of a task in the durable log.
+    /// Returns the newest checkpoint of a task in the durable log; `None`: the log has none.
     pub(crate) fn newest_logged(&self, task: u32) -> Option<u32> {
         self.logged_numbers().get(&task).copied()
     }
@@ -299,8 +299,8 @@ impl IncomingCheckpoint {
     /// Makes the checkpoint exist, even if this process is killed; removes older ones in the log beyond those that
     /// are kept, and those of attempts that were given up, which may include this one.
     ///
-    /// It isn't synced: on the disk of the event log, megabytes of images would delay the log's own syncs, and with
-    /// them every command, by seconds. After a power cut its checksums tell, and the one before is used.
+    /// It isn't synced: on the disk of the event log, megabytes of images would delay the log's own syncs, and with them every
+    /// command, by seconds. A checkpoint that a power cut damaged is recognised by its checksums, and an older one is used.
     fn finish_file(self, logged: Option<u32>) -> io::Result<u64> {
         let (which, folder, bytes) = (self.which, self.folder.clone(), self.bytes);
         let disk = Arc::clone(&self.disk);

@@ -34,7 +34,7 @@ pub(crate) const STALL: Duration = Duration::from_secs(30);
 pub(crate) struct StoreTransfers {
     pool: StoreThreads,
     hosts: Mutex<BTreeMap<HostId, Arc<Semaphore>>>,
-    /// Checkpoints that a host may have under way at once.
+    /// Number of checkpoints that a host may have under way at once.
     per_host: usize,
 }
 
@@ -115,7 +115,7 @@ impl StoreTransfers {
 
 /// Something that is sent in chunks: a checkpoint or a content.
 pub(crate) trait ChunkSource: Send + 'static {
-    /// Message of one chunk.
+    /// Type of the message with one chunk of what is sent.
     type Chunk: Carrier + Send + 'static;
 
     /// Returns the name of what is transferred, for the sender's log.

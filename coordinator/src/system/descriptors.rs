@@ -16,7 +16,7 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::RLIMIT_NOFILE).map_or(USUAL, |(soft, _)| soft)
 }
 
-/// Raises the soft limit of descriptors to the hard one, or to 65,536 if that is larger; returns the new limit.
+/// Raises the soft limit of descriptors to the hard limit, but to no more than 65,536; returns the new limit.
 ///
 /// # Errors
 ///

@@ -51,7 +51,7 @@ pub enum ObjectError {
     /// The store can't be reached, or doesn't answer in time.
     #[error("{0}")]
     Unreachable(String),
-    /// The store refuses.
+    /// The store refuses the request.
     #[error("{0}")]
     Refused(String),
 }

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SessionLimits {
-    /// Most commands in one message, so that no message comes near the limit of its size.
+    /// Greatest number of commands in one message, so that no message comes near the limit of its size.
     pub batch: usize,
-    /// Messages of a worker that may wait for the journal before the worker must wait itself.
+    /// Number of messages of a worker that may wait for the journal before the worker must wait itself.
     pub window: usize,
-    /// Messages to a worker that may wait for it to read.
+    /// Number of messages to a worker that may wait for the worker to read them.
     pub outbound: usize,
-    /// Checkpoints that a host may have under way.
+    /// Number of checkpoints that a host may have under way.
     pub transfers: usize,
-    /// Threads that work for the checkpoint store.
+    /// Number of threads that work for the checkpoint store.
     pub store_threads: usize,
 }
 

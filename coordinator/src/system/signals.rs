@@ -14,8 +14,8 @@ use tokio::sync::watch;
 /// between two runs would be lost.
 static HEARD: Mutex<Option<watch::Receiver<u32>>> = Mutex::new(None);
 
-/// Time within which a further signal counts as the same wish: `timeout` and some supervisors send a signal both to a
-/// process and to its group.
+/// Time within which a further signal counts as a repetition of the last one: `timeout` and some supervisors send a signal both to
+/// a process and to its group.
 const ECHO: Duration = Duration::from_millis(250);
 
 /// SIGINT and SIGTERM of this process, one after the other, from the first one on: a signal that arrives before a run
@@ -83,7 +83,7 @@ fn listen_signals() -> io::Result<watch::Receiver<u32>> {
     Ok(heard)
 }
 
-/// Returns whether a signal that arrives now repeats the one before.
+/// Returns whether a signal that arrives now only repeats the previous one.
 fn is_echo(before: Option<Instant>, now: Instant) -> bool {
     before.is_some_and(|before| now.saturating_duration_since(before) < ECHO)
 }

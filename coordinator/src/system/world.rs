@@ -28,7 +28,7 @@ use crate::time::outage::{MachineTime, to_micros};
 pub struct CoordinatorWorld {
     /// Disk of the run's folder.
     pub disk: Arc<dyn LogDisk>,
-    /// The wall clock of the world.
+    /// Wall clock of the coordinator.
     pub wall: WallClock,
     /// Threads for blocking work.
     pub threads: BlockingThreads,
@@ -297,7 +297,7 @@ impl BlockingThreads {
     }
 }
 
-/// Bound (exclusive) of the number of times that work in place yields to other tasks first.
+/// Number of times, exclusive, up to which work that is done in place first yields to other tasks.
 const MOST_TURNS: u64 = 4;
 
 async fn pause_for(time: Duration, turns: &RandomSource) {

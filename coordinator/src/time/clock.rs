@@ -29,6 +29,11 @@ impl DilatedClock {
         self.origin.get_or_init(|| (origin, start));
     }
 
+    /// Returns the instant at which the clock started; `None` while it is stopped.
+    pub(crate) fn started_at(&self) -> Option<Instant> {
+        self.origin.get().map(|(origin, _)| *origin)
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.origin.get().is_some()
     }

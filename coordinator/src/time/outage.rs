@@ -42,7 +42,7 @@ impl MachineTime {
 /// State of the run's clock at a resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResumedClock {
-    /// Time that the clock shows.
+    /// Time that the run's clock shows at the resume.
     pub(crate) at: Time,
     /// Emulated time since the run's last step.
     pub(crate) outage: Span,
@@ -58,7 +58,7 @@ impl ResumedClock {
 }
 
 impl ClockAnchor {
-    /// Reads the relation from an event, if that records it.
+    /// Reads from an event how the run's clock relates to the machine's clocks; `None`: the event doesn't record it.
     pub(crate) fn from_event(event: &Event) -> Option<Self> {
         match event {
             Event::Clock { shows, unix_us, hold_real_us, since_boot } => Some(Self {

@@ -13,12 +13,12 @@ pub(crate) struct Punctuality {
 }
 
 impl Punctuality {
-    /// Records that the alarm rang late.
+    /// Records by how much real time the conductor's alarm rang too late.
     pub(crate) fn alarm_rang(&self, late: Duration) {
         self.clock.add_delay(late);
     }
 
-    /// Records the time until a step was durable.
+    /// Records the real time from the moment when the journal got a step until the step was durable.
     pub(crate) fn step_written(&self, after: Duration) {
         self.journal.add_delay(after);
     }

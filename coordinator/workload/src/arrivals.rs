@@ -30,7 +30,7 @@ pub fn offered_load<'a>(jobs: impl IntoIterator<Item = &'a Submission>, machine:
      so large; use a smaller factor"
 )]
 pub struct UnscalableArrival {
-    /// Number of the job.
+    /// Number of the job whose submission time can't be multiplied.
     pub number: u64,
     /// Time from the first submission to the job's, or the job's think time.
     pub after: Span,
@@ -87,8 +87,8 @@ pub fn scale_logged_arrival(
     Ok(SwfJob { submitted, micros: [0, run_time, requested], ..job })
 }
 
-/// Lower bound of the makespan of these jobs on `machine` processors: the last possible end if each
-/// began at its submission, and the time that all their work takes.
+/// Lower bound of the makespan of these jobs on `machine` processors: the last end if each job began at its submission,
+/// or the jobs' processor time divided by `machine`, whichever is greater.
 #[must_use]
 pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
     // Jobs that follow others need the ends of those, so these come first.
@@ -132,6 +132,7 @@ mod tests {
             estimate,
             usage,
             memory,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

@@ -3,7 +3,7 @@
 use dormouse_model::Task;
 use dormouse_units::{Bytes, Span};
 
-/// Names of the built-in bags.
+/// Names of the built-in bags of tasks.
 pub const BAGS: [&str; 4] = ["j60", "j80", "j100", "ed200"];
 
 const TYPES: [&str; 4] = ["c3.large", "c3.xlarge", "c4.large", "t3.large"];
@@ -18,7 +18,7 @@ const SYNTHETIC: [Size; 3] = [
 ];
 const ED: Size = ("ed", 167_808_530, [210, 204, 195, 190]);
 
-/// The tasks of the built-in bag of this name.
+/// The tasks of the built-in bag of this name; `None`: there is no such bag.
 #[must_use]
 pub fn bag(name: &str) -> Option<Vec<Task>> {
     let [a, b, c] = SYNTHETIC;

@@ -37,7 +37,7 @@ pub struct BatchWorkload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum JobSource {
-    /// A log of jobs: in the Standard Workload Format, of Batsim or of `sacct`, packed or not.
+    /// Jobs from a log: in the Standard Workload Format, a workload of Batsim or output of `sacct`, packed or not.
     Swf {
         /// Path of the log.
         log: PathBuf,
@@ -74,25 +74,35 @@ pub enum JobSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct JobSpec {
-    /// When the job is submitted, from the beginning.
+    /// Submission time of the job, counted from the beginning of the workload.
     #[serde(default)]
     pub submitted: Span,
     /// The job's processes, each of which wants a processor.
     #[serde(default = "one_job")]
     #[schemars(range(min = 1))]
     pub processes: u32,
-    /// How long the job runs on processors of its own.
+    /// Run time of the job when each of its processes has a whole processor.
     #[schemars(example = "120s")]
     pub runtime: Span,
-    /// How long the job's user says that it runs; as long as it does where it is not given.
+    /// Run time that the job's user estimates; if it is not given, the estimate is exactly the run time.
     pub estimate: Option<Span>,
-    /// CPU usage of each process; as `usage` of the workload says where it is not given.
+    /// CPU usage of each process, as a share of one processor; if it is not given, assigned by the workload's
+    /// `usage`.
     #[schemars(range(min = 0.01, max = 1.0))]
     pub usage: Option<Ppm>,
     /// Memory that each process needs.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     #[schemars(extend("default" = "0 B"))]
     pub memory: Bytes,
+    /// Priority of the job: the scheduler `priority` takes the greatest first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(extend("default" = 0))]
+    pub priority: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(priority: &i64) -> bool {
+    *priority == 0
 }
 
 const fn one_job() -> u32 {
@@ -103,13 +113,14 @@ const fn one_job() -> u32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageKind {
-    /// Drawn from 40 to 100 % for each process of a larger job; 100 % for a single one
-    /// (section 3.1 of the MEASY paper).
+    /// CPU usage is drawn from 40 to 100 % for each process of a job with several processes, and is 100 % for a
+    /// single process (section 3.1 of the MEASY paper).
     #[default]
     Drawn,
-    /// Usage is drawn once for all processes of a job: the paper's text can be read so, too.
+    /// CPU usage is drawn from 40 to 100 %, but once for all processes of a job: the MEASY paper's text allows this
+    /// reading, too.
     DrawnEachJob,
-    /// 100 %.
+    /// Every process uses 100 % of its processor.
     Full,
 }
 
@@ -117,14 +128,14 @@ pub enum UsageKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimates {
-    /// Drawn by the model of Tsafrir 2005; only for generated jobs.
+    /// Users' estimates are drawn by the model of Tsafrir 2005; only for generated jobs.
     #[default]
     Tsafrir,
-    /// Estimates as the log has them.
+    /// Estimates of the users as the log gives them.
     Given,
-    /// The run time.
+    /// Every user estimates the run time of the job exactly.
     Exact,
-    /// Twice the run time.
+    /// Every user estimates twice the run time of the job.
     Double,
 }
 
@@ -152,27 +163,27 @@ fn is_given(estimates: &Estimates) -> bool {
     *estimates == Estimates::Given
 }
 
-/// The shape of a calibrated model, whose means are those of the MEASY paper in any case: what a
-/// generated workload can't know of the one it stands for.
+/// Variant of the workload model that is calibrated to the MEASY paper. All variants have the paper's mean run time
+/// and mean job size, but differ in what the paper does not print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// The shape of the model itself.
+    /// The calibrated workload model without any change.
     #[default]
     Standard,
-    /// A long run is 150 times as long as a short one, not 15, and both are exponential: so more
-    /// jobs are short.
+    /// The mean of long runs is 150 times the mean of short ones, not 15, and both are exponentially distributed: so
+    /// more jobs are short.
     ManyShort,
-    /// No job runs for more than 6 h, not 18.
+    /// No job runs for more than 6 h, instead of 18 h.
     SixHours,
-    /// Poisson arrivals.
+    /// Jobs arrive as a Poisson process, without bursts.
     Steady,
-    /// The larger a job, the less likely it is a long one: so more jobs make the same load.
+    /// The larger a job, the smaller its chance of a long run, so that more jobs are needed for an equal load.
     SmallRunLong,
 }
 
 impl Shape {
-    /// The targets with the changes that this shape makes.
+    /// The model's targets with the changes that this variant makes to them.
     #[must_use]
     pub fn apply(self, targets: ModelTargets) -> ModelTargets {
         match self {

@@ -37,7 +37,7 @@ pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKi
 pub use lines::Lines;
 pub use logs::{
     BatsimWriter, CsvWriter, ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize,
-    JobsFormat, LineProblem, LogForm, LogRules, NoEstimate, OddJobs, OnMalformed,
+    JobsFormat, LineProblem, LogForm, LogPriority, LogRules, NoEstimate, OddJobs, OnMalformed,
     PartialExecutions, RanOver, Repeated, Separator, Skipped, SwfError, SwfJob, SwfReader,
     SwfWriter, Trace,
 };
@@ -51,4 +51,6 @@ pub use requests::{
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{COUNTED_AHEAD, Jobs, Listed, Wanted, WorkloadError};
 pub use usage::UsageRule;
-pub use workflow::{Workflow, WorkflowCommand, WorkflowFormat, WorkflowShape, WorkflowTask};
+pub use workflow::{
+    NodeRules, Workflow, WorkflowCommand, WorkflowFormat, WorkflowShape, WorkflowTask,
+};

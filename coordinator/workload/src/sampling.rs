@@ -2,18 +2,18 @@
 
 use dormouse_units::RandomStream;
 
-/// A standard normal draw (Box and Muller 1958).
+/// Draws from the standard normal distribution (Box and Muller 1958).
 pub(crate) fn normal(stream: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
     radius * libm::cos(std::f64::consts::TAU * stream.draw_unit())
 }
 
-/// An exponential draw with this mean.
+/// Draws from the exponential distribution with this mean.
 pub(crate) fn exponential(mean: f64, stream: &mut RandomStream) -> f64 {
     -mean * libm::log(1.0 - stream.draw_unit())
 }
 
-/// A gamma draw with this shape and scale (Marsaglia and Tsang 2000).
+/// Draws from the gamma distribution with this shape and scale (Marsaglia and Tsang 2000).
 pub(crate) fn gamma(shape: f64, scale: f64, stream: &mut RandomStream) -> f64 {
     if shape < 1.0 {
         let boost = libm::pow(1.0 - stream.draw_unit(), 1.0 / shape);
@@ -31,8 +31,8 @@ pub(crate) fn gamma(shape: f64, scale: f64, stream: &mut RandomStream) -> f64 {
     }
 }
 
-/// P(X ≤ x) of a gamma distribution: the regularised lower incomplete gamma function, by
-/// its series below the mean's neighbourhood and Lentz's continued fraction above it.
+/// Cumulative distribution function P(X ≤ x) of the gamma distribution. Computed by the series of the regularised
+/// lower incomplete gamma function for small x, and by Lentz's continued fraction for large x.
 pub(crate) fn gamma_cdf(shape: f64, scale: f64, x: f64) -> f64 {
     let x = x / scale;
     if x <= 0.0 {
@@ -67,7 +67,7 @@ pub(crate) fn gamma_cdf(shape: f64, scale: f64, x: f64) -> f64 {
     1.0 - front * h
 }
 
-/// Shuffles in place (Fisher and Yates).
+/// Shuffles the items in place (Fisher and Yates).
 pub(crate) fn shuffle<T>(items: &mut [T], stream: &mut RandomStream) {
     for n in (1..items.len()).rev() {
         items.swap(n, stream.draw_below(n + 1));

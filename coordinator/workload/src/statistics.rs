@@ -18,7 +18,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Adds a value.
+    /// Adds a value of the quantity whose count, mean and deviation are computed.
     pub fn add(&mut self, x: f64) {
         self.count += 1;
         #[expect(clippy::cast_precision_loss, reason = "a mean")]
@@ -30,7 +30,7 @@ impl Moments {
         self.most = if self.count == 1 { x } else { self.most.max(x) };
     }
 
-    /// Number of values counted in.
+    /// Number of values added.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
@@ -50,7 +50,7 @@ impl Moments {
         if below > 0.0 { (self.square / below).sqrt() } else { 0.0 }
     }
 
-    /// The least and the greatest value.
+    /// The least and the greatest of the added values.
     #[must_use]
     pub const fn range(&self) -> (f64, f64) {
         (self.least, self.most)
@@ -69,12 +69,12 @@ impl Serialize for Moments {
     }
 }
 
-/// Counts by powers of two: bucket n holds what is in (2^(n−1), 2^n], bucket 0 up to 1.
+/// Counts of values in buckets by powers of two: bucket n counts values in (2^(n−1), 2^n], bucket 0 values up to 1.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram(Vec<u64>);
 
 impl Histogram {
-    /// Adds a value.
+    /// Counts a value in the bucket that it belongs to.
     pub fn add(&mut self, x: u64) {
         let bucket = x.max(1).next_power_of_two().trailing_zeros() as usize;
         if self.0.len() <= bucket {
@@ -104,7 +104,7 @@ impl Serialize for Histogram {
     }
 }
 
-/// A workload in figures.
+/// Statistics of a batch workload: sizes, run times, estimates and arrivals of its jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     machine: u32,
@@ -112,9 +112,9 @@ pub struct Statistics {
     pub size: Moments,
     /// Run times in seconds.
     pub runtime: Moments,
-    /// Estimates in seconds.
+    /// Users' estimates of the run times, in seconds.
     pub estimate: Moments,
-    /// Run time over estimate.
+    /// Run time of a job divided by its user's estimate.
     pub accuracy: Moments,
     /// Gaps between submissions, in seconds.
     pub gap: Moments,
@@ -130,13 +130,13 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Statistics of no job yet, on a machine of `machine` processors.
+    /// Empty statistics, for jobs on a machine of `machine` processors.
     #[must_use]
     pub fn new(machine: u32) -> Self {
         Self { machine, ..Self::default() }
     }
 
-    /// Counts a job in; jobs come in order of submission.
+    /// Adds a job to the statistics; jobs must be added in order of submission.
     pub fn add(&mut self, job: &Submission) {
         let runtime = job.runtime.as_secs_f64();
         self.size.add(f64::from(job.processes));
@@ -168,25 +168,26 @@ impl Statistics {
         ]
     }
 
-    /// Number of jobs counted in.
+    /// Number of jobs added to the statistics.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
         self.size.count()
     }
 
-    /// Share of one-process jobs.
+    /// Share of jobs with one process, from 0 to 1.
     #[must_use]
     pub fn serial_share(&self) -> f64 {
         share(self.serial, self.jobs())
     }
 
-    /// Share of jobs whose size is a power of two above one.
+    /// Share of jobs whose size is a power of two above one, from 0 to 1.
     #[must_use]
     pub fn power_of_two_share(&self) -> f64 {
         share(self.powers_of_two, self.jobs())
     }
 
-    /// Work offered over work possible between the first and the last submission.
+    /// Offered load: the jobs' processor time divided by that of the whole machine between the first and the last
+    /// submission.
     #[must_use]
     pub fn offered_load(&self) -> f64 {
         let span = self.last.since(self.first.unwrap_or(self.last)).as_secs_f64();

@@ -40,7 +40,7 @@ pub enum WorkloadError {
     Unscalable {
         /// The file of the log, or the name of the workload.
         name: String,
-        /// The arrival that can't be scaled.
+        /// Error about the submission whose time can't be scaled.
         source: UnscalableArrival,
     },
     /// The requests for VMs can't be read or generated.
@@ -48,7 +48,7 @@ pub enum WorkloadError {
     Requests(#[from] RequestError),
 }
 
-/// A workload, with the settings to open it.
+/// The workload that is to be opened, with the settings to open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The workload whose jobs are wanted.
@@ -63,23 +63,24 @@ pub struct Wanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Submissions with load, estimates and usage as the experiment says: first those that follow others, since they may be
-/// due at any time, then the rest in order of submission. A log is streamed: the memory needed does not grow with the
-/// log, except for jobs that follow others.
+/// The jobs of a workload with load, estimates and usage set: first the jobs that follow other jobs, as these can
+/// become ready at any time, then the rest by submission. A log is streamed: only jobs that follow other jobs are
+/// held in memory.
 #[derive(Debug)]
 pub struct Jobs {
-    /// Jobs that follow others, which are still to come.
+    /// Jobs that follow other jobs and were not returned yet.
     followers: std::vec::IntoIter<Submission>,
     source: SubmissionSource,
     /// The name of the workload in messages.
     name: String,
-    /// Factor for times between submissions, and the first submission from which they count.
+    /// Factor by which times between submissions are multiplied, and the submission time from which they are
+    /// measured.
     factor: f64,
     first: Time,
     estimates: Estimates,
     /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
     rule: Option<UsageDraw>,
-    /// The origin of a log's times; `None`: the jobs are not from a log.
+    /// Shift of the log's submission times to the run's clock; `None`: the jobs are not from a log.
     origin: Option<SubmissionOrigin>,
 }
 
@@ -334,6 +335,7 @@ fn make_submission(number: u64, spec: &JobSpec, rule: &UsageDraw) -> Submission 
         estimate: spec.estimate.unwrap_or(spec.runtime),
         usage: Usage::FULL,
         memory: spec.memory,
+        priority: spec.priority,
         after: None,
         is_cut: false,
         fails: false,
@@ -345,7 +347,7 @@ fn make_submission(number: u64, spec: &JobSpec, rule: &UsageDraw) -> Submission 
 }
 
 impl Jobs {
-    /// The source's next job that follows no other.
+    /// Returns the source's next job that follows no other job.
     fn next_of_source(&mut self) -> Option<Result<Submission, WorkloadError>> {
         match &mut self.source {
             SubmissionSource::Log { trace, left, follow, .. } => loop {
@@ -431,15 +433,15 @@ pub(super) fn generate_jobs(
     Ok(list)
 }
 
-/// First submission time at or above which a log's times are shifted to begin at zero: a year. Logs
-/// count from about their own beginning; later times are dates, or the middle of a log of many
-/// years.
+/// First submission time, one year, from which on a log's times are shifted to begin at zero. Most logs count from
+/// near their own beginning; a later first time is a date, or from the middle of a long log.
 const FAR: Span = Span::from_secs(365 * 86_400);
 
 /// Range of seconds since 1970, from 1990 to 2100: times of a log in this range are dates.
 const DATES: RangeInclusive<i64> = 631_152_000..=4_102_444_800;
 
-/// Shift of submission times so that a log that begins far from zero begins at zero.
+/// Time by which a log's submissions are shifted so that a log that begins far from zero begins at zero; `None`: it
+/// is found from the first job.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SubmissionOrigin(Option<Span>);
 
@@ -456,7 +458,7 @@ impl SubmissionOrigin {
     }
 }
 
-/// Time of the log at which the run's clock is zero, given its first submission.
+/// Instant of the log that is zero on the run's clock, given the first submission of the log.
 fn origin_of_log(first: Time) -> Span {
     let first = first.since(Time::ZERO);
     if first < FAR { Span::ZERO } else { first }

@@ -5,6 +5,7 @@ mod log_formats;
 mod logs;
 mod malformed;
 mod models;
+mod optional_fields;
 mod published_logs;
 mod request_files;
 mod request_traces;

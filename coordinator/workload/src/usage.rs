@@ -17,13 +17,13 @@ pub struct UsageRule {
 }
 
 impl UsageRule {
-    /// The paper's rule: from 40 % to 100 %.
+    /// The MEASY paper's rule: usage is drawn from 40 % to 100 %.
     #[must_use]
     pub const fn paper_rule(seed: u64) -> Self {
         Self { low: Ppm::new(400_000), high: Ppm::ONE, seed }
     }
 
-    /// Every process uses its whole processor (section 3.5.2).
+    /// Every process uses its whole processor (section 3.5.2 of the MEASY paper).
     #[must_use]
     pub const fn full_usage() -> Self {
         Self { low: Ppm::ONE, high: Ppm::ONE, seed: 0 }

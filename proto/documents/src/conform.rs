@@ -249,7 +249,7 @@ fn to_number(value: &Value, right: &str) -> Result<f64, Wrong> {
     }
 }
 
-/// The least and the greatest value that a schema allows.
+/// The least and the greatest value that a schema allows; `None`: there is no such bound.
 fn schema_bounds(schema: &Json) -> (Option<f64>, Option<f64>) {
     let most = match schema["format"].as_str() {
         Some("uint32") => Some(f64::from(u32::MAX)),

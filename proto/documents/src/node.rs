@@ -26,9 +26,9 @@ pub enum Value {
     Flag(bool),
     /// A date or null, which are never valid values; the text says which of the two.
     Other(&'static str),
-    /// Values in order.
+    /// A list of values, in order.
     List(Vec<Node>),
-    /// Values by key.
+    /// A table of values, by key.
     Table(BTreeMap<String, Node>),
 }
 
@@ -49,7 +49,7 @@ impl Value {
 }
 
 impl Node {
-    /// The value of this key; `None` if the node is no table or lacks the key.
+    /// The value of this key; `None` if the node is not a table or lacks the key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {

@@ -26,7 +26,7 @@ impl Override {
     /// The text has no `=`.
     pub fn set(text: &str) -> Result<Self, InputError> {
         let (path, value) = text.split_once('=').ok_or_else(|| {
-            let what = format!("'{text}' sets nothing");
+            let what = format!("'{text}' is not a key with a value");
             InputError::new(
                 &Place::whole("--set"),
                 what,
@@ -77,7 +77,7 @@ impl Override {
 
     fn path_keys(&self) -> Result<Vec<String>, InputError> {
         let bad = || {
-            let what = format!("'{}' is no path of a key", self.path);
+            let what = format!("'{}' is not the path of a key", self.path);
             InputError::new(&Place::whole(self.option), what, "write it like scheduler.alpha")
         };
         let mut node = from_toml("--set", &format!("{} = 0", self.path)).map_err(|_| bad())?;
@@ -110,7 +110,8 @@ impl Override {
             Value::List(list) => {
                 let count = list.len();
                 let out = || {
-                    let what = format!("'{key}' is none of the {count} there");
+                    let what =
+                        format!("'{key}' is not the number of one of the {count} entries there");
                     InputError::new(&place, what, format!("write a number from 0 to {count}"))
                 };
                 let index: usize = key.parse().map_err(|_| out())?;
@@ -201,10 +202,13 @@ mod tests {
                 "n": { "m": 1.5 } })
         );
         for (text, says) in [
-            ("l.3.b=1", "--set: l: '3' is none of the 1 there; write a number from 0 to 1"),
+            (
+                "l.3.b=1",
+                "--set: l: '3' is not the number of one of the 1 entries there; write a number from 0 to 1",
+            ),
             ("a.b=1", "--set: a: 1 has no 'b' inside"),
-            ("=1", "--set: '' is no path of a key"),
-            ("a", "--set: 'a' sets nothing"),
+            ("=1", "--set: '' is not the path of a key"),
+            ("a", "--set: 'a' is not a key with a value"),
             ("a=1e999", "--set: a: 1e999 is not a finite number"),
         ] {
             let error = set(&[text]).unwrap_err().to_string();

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::schema::{kinds, toml_of, words};
 
-/// Reference of all keys as Markdown, after an introduction. Keys inside the key `again` are
-/// described elsewhere on the page.
+/// Returns a reference of all keys of a schema as Markdown, after an introduction. Keys inside the key `again` are
+/// left out, since the page describes them elsewhere.
 #[must_use]
 pub fn reference(introduction: &str, schema: &Value, again: &str) -> String {
     let mut page = ReferencePage { text: introduction.to_owned(), again, last: None };
@@ -32,8 +32,11 @@ impl ReferencePage<'_> {
         if keys.values().any(|key| !tag(key)) {
             self.text.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
         }
+        let needed: Vec<_> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         for (key, schema) in keys.iter().filter(|(_, schema)| !tag(schema)) {
             let default = match &schema["default"] {
+                Value::Null if needed.contains(&key.as_str()) => "needed".to_owned(),
                 Value::Null => String::new(),
                 value => format!("`{}`", toml_of(value)),
             };

@@ -64,7 +64,7 @@ fn make_plain(schema: &mut Value) {
     }
 }
 
-/// The words that a schema allows, each with its meaning; empty if the schema is no choice of words.
+/// The words that a schema allows, each with its meaning; empty if the schema is not a choice of words.
 pub(crate) fn words(schema: &Value) -> Vec<(&str, &str)> {
     let about = schema["description"].as_str().unwrap_or_default();
     if let Some(word) = schema["const"].as_str() {

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-/// Default confidence of an interval.
+/// Default confidence of an interval, as a fraction of one.
 const CONFIDENCE: f64 = 0.95;
 
 /// The 97.5 % quantile of the standard normal distribution.
@@ -32,8 +32,8 @@ impl Estimate {
         Self::with_confidence(samples, CONFIDENCE)
     }
 
-    /// Estimates the mean with Student's interval at another confidence between 0 and 1; `None` if
-    /// there are no samples.
+    /// Estimates the mean with Student's interval at this confidence, between 0 and 1; `None` if there are no
+    /// samples.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn with_confidence(samples: &[f64], confidence: f64) -> Option<Self> {

@@ -5,9 +5,9 @@ use crate::{Estimate, Series};
 /// The extreme to select among several means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
-    /// The largest of the values.
+    /// The largest of the means is selected.
     Largest,
-    /// The smallest of the values.
+    /// The smallest of the means is selected.
     Smallest,
 }
 
@@ -20,11 +20,11 @@ impl Extreme {
     }
 }
 
-/// Largest or smallest mean of several series, with an interval that covers this mean whichever series it belongs to.
-/// With k intervals at confidence 1 − .05 / k, all intervals cover their means at once in 95 % of cases (Bonferroni),
-/// so the largest mean is between the largest lower and the largest upper end. `None` if a series has no sample;
-/// without an interval if a series has none. If the samples are paired resamples of one record, the result is estimated
-/// from the extreme of each resample.
+/// Returns the largest or smallest mean of several series, with an interval that covers it whichever series it
+/// belongs to. The intervals of k series have confidence 1 − .05 / k, so that all cover their means at once in 95 %
+/// of cases (Bonferroni). The largest mean is then between the largest lower end and the largest upper end. `None` if
+/// a series has no sample; without an interval if a series has none. If the samples are paired resamples of one
+/// record, the result is estimated from the extreme of each resample.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a count of series")]
 pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {

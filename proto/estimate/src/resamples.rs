@@ -1,7 +1,7 @@
-//! Estimates whose samples are resamples of one record (Efron, Annals of Statistics 7, 1979).
+//! Estimates whose samples are resamples of one record (Efron, Annals of Statistics 7, 1979), and their percentile
+//! intervals.
 
 use crate::estimate::Estimate;
-use crate::percentile::middle95;
 
 /// Estimate of a figure of a whole record from its values on resamples, of which `asked` were made. The interval is the
 /// middle 95 % of these values, or, for fewer than 40 values, Student's prediction interval of one more value. If more
@@ -20,6 +20,31 @@ pub(crate) fn of_resamples(whole: f64, samples: &[f64], asked: usize) -> Estimat
     };
     let ci95 = middle95(samples).or_else(|| spread.ci95.map(one_more));
     Estimate { ci95, range: spread.range, ..none }
+}
+
+/// Ends of the middle 95 % of these values, interpolated between neighbours; `None` for fewer than 40 values, too few
+/// for such ends.
+#[must_use]
+pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
+    if values.len() < 40 {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Some((interpolated_quantile(&sorted, 0.025), interpolated_quantile(&sorted, 0.975)))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place among values"
+)]
+pub(crate) fn interpolated_quantile(sorted: &[f64], part: f64) -> f64 {
+    let place = part * (sorted.len() - 1) as f64;
+    let below = sorted[place as usize];
+    let above = sorted.get(place as usize + 1).copied().unwrap_or(below);
+    below + (above - below) * place.fract()
 }
 
 #[cfg(test)]
@@ -51,5 +76,14 @@ mod tests {
         let has = |n: usize| of_resamples(0.0, &vec![1.0; n], 100).ci95.is_some();
         assert_eq!([has(100), has(95), has(94), has(0)], [true, true, false, false]);
         assert_eq!(of_resamples(2.0, &[1.0], 1).ci95, None);
+    }
+
+    #[test]
+    fn the_middle_of_a_thousand_and_one() {
+        let values: Vec<f64> = (0..=1_000).rev().map(f64::from).collect();
+        assert_eq!(middle95(&values), Some((25.0, 975.0)));
+        let (low, high) = middle95(&values[..=99]).expect("enough");
+        assert!((low - 903.475).abs() < 1e-9 && (high - 997.525).abs() < 1e-9, "{low} {high}");
+        assert_eq!(middle95(&values[..39]), None);
     }
 }

@@ -2,22 +2,22 @@
 
 use crate::Estimate;
 
-/// The rule in the words of reports. Under it a claim never holds because too few samples were
-/// taken.
+/// The rule by which a paper's claims are judged, in the words of reports. Under it a claim never holds because too few
+/// samples were taken.
 pub const RULE: &str = "A claim holds where our whole 95 % interval lies within its tolerance, or on the claimed \
-    side of its bound; it fails where the whole interval lies outside, and is open where one end does. A claim about \
+    side of its bound; it fails where the whole interval lies outside, and is open where only a part of it does. A claim about \
     several cells holds where it holds in each of them, and fails where it fails in one. Without an interval, such as \
     that of a single seed, a claim is open. It is undecidable where what it takes to judge it is not to be had. Where \
     the paper says nothing there is no verdict.";
 
-/// A paper's claim about a quantity.
+/// A paper's claim about a quantity, against which our estimate is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
     /// The quantity is between these values or equal to one of them: a figure with its tolerance.
     Within {
-        /// Smallest value that is near enough; minus infinity if any low value is.
+        /// Smallest value that agrees with the claim; minus infinity if there is no lower limit.
         low: f64,
-        /// Largest value that is near enough.
+        /// Largest value that agrees with the claim.
         high: f64,
     },
     /// The quantity is strictly between these bounds.
@@ -78,7 +78,7 @@ impl Estimate {
         } else if least > high || most < low {
             (Verdict::Fails, "our whole interval is beyond the tolerance".to_owned())
         } else {
-            (Verdict::Open, format!("one end of our interval is beyond the tolerance: {more}"))
+            (Verdict::Open, format!("a part of our interval is beyond the tolerance: {more}"))
         }
     }
 

@@ -7,12 +7,12 @@ use std::{
 
 use crate::{
     FolderError,
+    lock::LOCK,
     lock::{Tried, try_lock},
-    lock_file::LOCK,
 };
 
-/// Removes the folders in `place` that are named `prefix` and a number and that nobody alive holds: the
-/// lock of such a folder is free, and so is that of the file [`LOCK`] in each folder in it. Says which.
+/// Removes the abandoned folders in `place` and returns their paths. A folder is abandoned if its name is `prefix`
+/// and a number, and no process locks it or the file [`LOCK`] in any folder inside it.
 ///
 /// # Errors
 /// The folder `place` can't be listed. A folder that can't be removed is left, with a warning.

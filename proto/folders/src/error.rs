@@ -2,15 +2,15 @@
 
 use std::{io, path::PathBuf};
 
-/// An operation on a folder that is held, or on what is in it, that failed.
+/// Error: an operation on a locked folder, or on a file inside it, failed.
 #[derive(Debug, thiserror::Error)]
 #[error("can't {action} {}", path.display())]
 pub struct FolderError {
     /// The action that failed, worded to follow "cannot".
     pub(crate) action: &'static str,
-    /// The file or directory.
+    /// The file or directory on which the action failed.
     pub(crate) path: PathBuf,
-    /// The error of the kernel.
+    /// The kernel's error about the failed action.
     pub(crate) source: io::Error,
 }
 

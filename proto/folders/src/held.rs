@@ -57,7 +57,7 @@ impl Drop for HeldFolder {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.path) {
             // Whoever removes the abandoned ones next removes it, too.
-            tracing::warn!(%error, folder = %self.path.display(), "a folder is left");
+            tracing::warn!(%error, folder = %self.path.display(), "can't remove a temporary folder; whoever makes the next one here removes it");
         }
     }
 }

@@ -8,10 +8,9 @@ mod abandoned;
 mod error;
 mod held;
 mod lock;
-mod lock_file;
 
 pub use abandoned::remove_abandoned;
 pub use error::FolderError;
 pub use held::HeldFolder;
+pub use lock::{LOCK, try_lock_in};
 pub use lock::{Lock, Tried};
-pub use lock_file::{LOCK, try_lock_in};

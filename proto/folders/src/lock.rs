@@ -1,17 +1,16 @@
-//! The owner of a place on the disk is the process that holds the lock on it.
-//!
-//! A PID says nothing about a process in another container, and `/proc` knows none of another PID
-//! namespace. The kernel's own lock does, in every namespace, and it goes with its holder however
-//! that dies.
+//! The owner of a place on the disk is the process that holds the lock on it, or, for a folder whose parent another
+//! process made, on a file in it. A PID says nothing about a process in another container, and `/proc` knows none of
+//! another PID namespace. The kernel's own lock does, in every namespace, and it goes with its holder however that
+//! dies.
 
-use std::{
-    fs::{self, File, OpenOptions, TryLockError},
-    io,
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
-    path::Path,
-};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::{fs, io};
 
-/// The lock on a file or a directory; dropping it gives it up.
+use crate::FolderError;
+
+/// The lock on a file or a directory; dropping it releases the lock.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -50,5 +49,56 @@ pub(crate) fn try_lock(path: &Path) -> io::Result<Tried> {
         Ok(_) => Ok(Tried::Nothing),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Tried::Nothing),
         Err(e) => Err(e),
+    }
+}
+
+/// Name of the file in a folder whose lock counts as the lock on the folder.
+pub const LOCK: &str = "lock";
+
+/// Tries to lock an existing folder through its file [`LOCK`], which is created if it is missing. A symbolic link in
+/// place of the file is not followed.
+///
+/// # Errors
+/// The file can't be made or locked.
+pub fn try_lock_in(folder: &Path) -> Result<Tried, FolderError> {
+    let path = folder.join(LOCK);
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let tried = match options.open(&path) {
+        Ok(_) => try_lock(&path),
+        // It has just been removed as an abandoned one.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Tried::Nothing),
+        Err(e) => Err(e),
+    };
+    tried.map_err(|source| FolderError { action: "lock", path, source })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_holder_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let Tried::Ours(first) = try_lock_in(folder.path()).unwrap() else { panic!("it is held") };
+        assert!(matches!(try_lock_in(folder.path()), Ok(Tried::SomebodyElses)));
+        drop(first);
+        assert!(matches!(try_lock_in(folder.path()), Ok(Tried::Ours(_))));
+        assert!(matches!(try_lock_in(&folder.path().join("gone")), Ok(Tried::Nothing)));
+    }
+
+    #[test]
+    fn an_error_says_what_was_tried_and_has_what_the_kernel_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        std::os::unix::fs::symlink(&victim, folder.path().join(LOCK)).unwrap();
+        let error = try_lock_in(folder.path()).unwrap_err();
+        let lock = folder.path().join(LOCK);
+        assert_eq!(error.to_string(), format!("can't lock {}", lock.display()));
+        assert_eq!(io::Error::from(error).raw_os_error(), Some(libc::ELOOP));
+        assert!(!fs::exists(victim).unwrap());
     }
 }

@@ -11,13 +11,13 @@ use std::{
 struct ProtoPackage {
     /// The folder that imports are looked up in.
     folder: &'static str,
-    /// The .proto files, below that folder.
+    /// The package's .proto files, as paths below the folder in which imports are looked up.
     files: &'static [&'static str],
     /// The name that the generator gives the Rust file.
     generated: &'static str,
     /// The place of the Rust file in the repository.
     rust: &'static str,
-    /// Whether the comments of the .proto files are those of the Rust types.
+    /// True if the comments of the .proto files become the doc comments of the Rust types.
     comments: bool,
 }
 

@@ -12,8 +12,9 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use time::{Duration, OffsetDateTime};
 
+use crate::life::expiry_uri;
 use crate::token::AuthorityFingerprint;
-use crate::{IdentityError, TokenId, WorkerLife, make_folder, validity, write_private};
+use crate::{IdentityError, TokenId, WorkerLife, make_folder, write_private};
 
 /// Validity of the certificates of an authority and its coordinator: longer than any run, and longer than a testbed
 /// that is set up once is used.
@@ -166,10 +167,8 @@ impl Authority {
             return Err(IdentityError::Key { bytes: public_key.len() });
         }
         let mut params = named_params("dormouse worker");
-        params.subject_alt_names = vec![
-            SanType::URI(life.uri().try_into()?),
-            SanType::URI(validity::uri(until).try_into()?),
-        ];
+        params.subject_alt_names =
+            vec![SanType::URI(life.uri().try_into()?), SanType::URI(expiry_uri(until).try_into()?)];
         let end =
             i64::try_from(until).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
         // At least now on this clock, since the given end may come from another clock.

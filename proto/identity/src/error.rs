@@ -28,7 +28,7 @@ pub enum IdentityError {
         bytes: usize,
     },
     /// A file can't be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("can't read or write {}: {source}", path.display())]
     File {
         /// The path that was read or written.
         path: PathBuf,
@@ -38,9 +38,9 @@ pub enum IdentityError {
     /// A file has invalid content.
     #[error("{}: {why}", path.display())]
     Content {
-        /// The file or folder.
+        /// The file with invalid content, or the folder that such a file is in.
         path: PathBuf,
-        /// The flaw, in words.
+        /// What is wrong with the content, in words.
         why: String,
     },
 }

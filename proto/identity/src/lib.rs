@@ -13,21 +13,19 @@ mod seal;
 mod tests;
 mod tls;
 mod token;
-mod token_id;
-mod validity;
 mod worker;
 
 pub use authority::Authority;
 pub use channel::{Dialled, channel, dial};
 pub use error::IdentityError;
 pub use life::WorkerLife;
+pub use life::{CERTIFICATE_VALID, certificate_end};
 pub use private::{make_folder, write_private};
 pub use role::Role;
 pub use seal::{CheckpointHead, ImageKey};
 pub use tls::{
     Impostor, ShownCredential, client_config, client_config_of, is_impostor, server_config,
 };
+pub use token::TokenId;
 pub use token::{AuthorityFingerprint, TOKEN_KEY, Token, TokenError, now_s};
-pub use token_id::TokenId;
-pub use validity::{CERTIFICATE_VALID, certificate_end};
 pub use worker::{Credential, WorkerKey};

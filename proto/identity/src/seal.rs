@@ -52,8 +52,8 @@ impl ImageKey {
         Self(blake3::derive_key(CONTEXT, &Self::told_to(life, secret)))
     }
 
-    /// The key with which the coordinator of the run with this secret keeps checkpoints; it is
-    /// never sent.
+    /// The key with which the coordinator of the run with this secret seals the checkpoints that it stores; the key
+    /// is never sent.
     #[must_use]
     pub fn of_coordinator(secret: &[u8]) -> Self {
         Self(blake3::derive_key(CONTEXT, &blake3::derive_key(OF_COORDINATOR, secret)))
@@ -91,10 +91,10 @@ pub struct CheckpointHead {
 }
 
 impl CheckpointHead {
-    /// First bytes of each stream.
+    /// Magic number: the first bytes of every checkpoint stream.
     pub const MAGIC: [u8; 8] = *b"DORMCKP3";
 
-    /// The head for this manifest, sealed with this key.
+    /// Makes the head of a checkpoint with this manifest, sealed with this key.
     #[must_use]
     pub fn sealed(manifest: Vec<u8>, key: &ImageKey) -> Self {
         let seal = *key.seal(&manifest).as_bytes();
@@ -148,7 +148,7 @@ impl CheckpointHead {
         key.fits(&self.manifest, &self.seal)
     }
 
-    /// Bytes of the head for sending.
+    /// Bytes of a checkpoint's head (magic number, manifest and seal), as they are sent before its files.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = u32::try_from(self.manifest.len()).unwrap_or(u32::MAX);

@@ -28,7 +28,9 @@ pub struct Impostor;
 
 impl fmt::Display for Impostor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("who answers is not the coordinator of the token's run, and was told nothing")
+        f.write_str(
+            "what answers is not the coordinator of the token's run, and nothing was sent to it",
+        )
     }
 }
 

@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use constant_time_eq::constant_time_eq;
+use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
 
-use crate::{IdentityError, Role, TokenId};
+use crate::{IdentityError, Role};
 
 /// Metadata key of the token in a gRPC call.
 pub const TOKEN_KEY: &str = "dormouse-token";
@@ -51,11 +52,11 @@ pub struct Token {
 pub enum TokenError {
     /// The text is a token of a version without certificates.
     #[error(
-        "it holds a bare secret, which can't prove a coordinator: `dormouse identity DIR` makes an \
-         identity whose file `secret` can"
+        "it holds a bare secret of an old version, which can't prove who the coordinator is: \
+         `dormouse identity DIR` makes an identity whose file `secret` can"
     )]
     Bare,
-    /// The text is no token.
+    /// The text is not a token.
     #[error("it does not hold a token of a run, which is one line that begins with `dm1.`")]
     Nonsense,
 }
@@ -177,10 +178,60 @@ pub(crate) fn unhex_bytes(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| u8::try_from(high * 16 + low).ok()).collect()
 }
 
+/// Prefix of a token's name in the certificates of workers that joined with it.
+const SCHEME: &str = "dormouse:token/";
+
+/// Public name of a token: the first 64 bits of the SHA-256 of its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenId([u8; 8]);
+
+impl TokenId {
+    pub(crate) fn of_text(text: &str) -> Self {
+        let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        let mut id = [0; 8];
+        id.copy_from_slice(&digest[..8]);
+        Self(id)
+    }
+
+    pub(crate) fn uri(self) -> String {
+        format!("{SCHEME}{self}")
+    }
+
+    /// The name of the token with which the worker of a certificate joined; `None`: the certificate is of an older
+    /// version.
+    #[must_use]
+    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
+        certificate.valid_uri_names().find_map(|uri| uri.strip_prefix(SCHEME)?.parse().ok())
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&to_hex(&self.0))
+    }
+}
+
+impl FromStr for TokenId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let id = unhex_bytes(text).and_then(|bytes| bytes.try_into().ok());
+        id.map(Self).ok_or_else(|| {
+            format!(
+                "`{text}` is not the name of a token, which has 16 hexadecimal digits: audit.jsonl has them"
+            )
+        })
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::{Role, Token};
 
     #[test]
     fn a_token_reads_back_and_is_not_shown() {
@@ -215,6 +266,22 @@ mod tests {
             format!("dm1.worker.1.{hash}.{hash}.{hash}"),
         ] {
             assert_eq!(nonsense.parse::<Token>().unwrap_err(), TokenError::Nonsense, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_token_has_a_name_that_does_not_show_it() {
+        let new = || {
+            let authority = Token::of_nobody().authority;
+            Token::generate(Role::Worker, authority, Duration::from_secs(60)).expect("random bytes")
+        };
+        let token = new();
+        let name = token.id().to_string();
+        assert_eq!(name.parse(), Ok(token.id()));
+        assert!(name.len() == 16 && !token.line().contains(&name), "{name}");
+        assert_ne!(new().id(), token.id());
+        for nonsense in ["", "xyz", "00", "0011223344556677889"] {
+            assert!(nonsense.parse::<TokenId>().is_err(), "{nonsense}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::Row;
 
-/// A column that a reader looks for.
+/// A column that the reader of a table looks for.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedColumn {
     /// Name of the column, which users give with `--column`.
@@ -27,7 +27,7 @@ impl Chosen {
     ///
     /// # Errors
     ///
-    /// The text is no name and heading.
+    /// The text is not a name and heading.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         match text.split_once('=') {
             Some((name, heading)) if !name.trim().is_empty() && !heading.trim().is_empty() => {
@@ -71,9 +71,9 @@ impl FromIterator<(String, String)> for Chosen {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {remedy}")]
 pub struct NoColumn {
-    /// The flaw, in words.
+    /// Reason why the columns can't be determined, in words.
     pub what: String,
-    /// The remedy, in words.
+    /// What the user should do about the columns, in words.
     pub remedy: String,
 }
 
@@ -86,7 +86,7 @@ pub struct ColumnPlaces {
 }
 
 impl ColumnPlaces {
-    /// Finds the columns in the first row of a file; `None`: the row is no heading, since none of its cells matches a
+    /// Finds the columns in the first row of a file; `None`: the row is not a heading, since none of its cells matches a
     /// wanted or chosen column.
     ///
     /// # Errors

@@ -16,9 +16,9 @@ pub enum FileFlaw {
     /// The file as a whole is not of the expected kind.
     #[error("{what}; {remedy}")]
     Whole {
-        /// The flaw, in words.
+        /// What is wrong with the whole file, in words.
         what: String,
-        /// The remedy, in words.
+        /// What the user should do about the file, in words.
         remedy: String,
     },
 }

@@ -4,12 +4,12 @@ use std::io::{self, BufRead};
 
 use crate::{FileFlaw, FlawedRow, Source};
 
-/// Greatest size of an item in bytes.
+/// Greatest size of an item of a JSON document, in bytes.
 const LARGEST_ITEM: usize = 16 << 20;
-/// Remedy for a broken document.
+/// Remedy for a broken JSON document.
 const MEND: &str = "correct the file, or download it again";
 
-/// Location of the items in a document.
+/// Location of the items in a JSON document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
     /// The items are in a list: the whole document is that list, or an object that has the list under this key.

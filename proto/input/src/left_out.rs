@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct LeftOut(BTreeMap<String, ReasonCount>);
 
-/// Count of one reason.
+/// Count of the entries that were left out or changed for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ReasonCount {
-    /// Number of entries.
+    /// Number of entries of a file that were left out or changed for one reason.
     pub entries: u64,
-    /// Line of the first entry.
+    /// Number of the line of the first such entry in the file; 0 if entries have no lines, as those of JSON.
     pub first_line: u64,
 }
 
@@ -29,6 +29,11 @@ impl LeftOut {
                 self.0.insert(reason.to_owned(), ReasonCount { entries: 1, first_line: line });
             }
         }
+    }
+
+    /// Adds an entry of a file that has no lines, such as JSON.
+    pub fn add_unplaced(&mut self, reason: &str) {
+        self.add(reason, 0);
     }
 
     /// True if nothing was left out.
@@ -55,6 +60,7 @@ impl fmt::Display for LeftOut {
         for (n, (reason, ReasonCount { entries, first_line })) in self.iter().enumerate() {
             let between = if n > 0 { "; " } else { "" };
             match entries {
+                _ if first_line == 0 => write!(f, "{between}{entries} {reason}")?,
                 1 => write!(f, "{between}1 {reason} (line {first_line})")?,
                 _ => write!(f, "{between}{entries} {reason} (the first on line {first_line})")?,
             }
@@ -79,5 +85,8 @@ mod tests {
         assert_eq!(left_out.total(), 3);
         let said = "1 of another zone (line 6); 2 without a price (the first on line 5)";
         assert_eq!(left_out.to_string(), said);
+        let mut unplaced = LeftOut::default();
+        unplaced.add_unplaced("without a name");
+        assert_eq!(unplaced.to_string(), "1 without a name");
     }
 }

@@ -47,8 +47,8 @@ impl Moment {
         Some(Self { second, has_zone: Some(!zone.is_empty()), east })
     }
 
-    /// The instant, with a bare number interpreted as seconds or milliseconds since 1970 if the number is large enough:
-    /// no other recorded time lasts thirty years.
+    /// Returns the instant; a bare number that is large enough counts as seconds or milliseconds since 1970. It can't
+    /// count from another origin, since no record is thirty years long.
     #[must_use]
     pub const fn assume_dated(self) -> Self {
         let second = match self.second {
@@ -63,7 +63,7 @@ impl Moment {
 
 /// The first ten-digit number of seconds, in 2001: bare numbers from here on count from 1970.
 const LEAST_DATED: i64 = 1_000_000_000;
-/// [`LEAST_DATED`] in milliseconds. Read as seconds, the same number would be in the year 33658.
+/// Bare numbers from here on count milliseconds since 1970, not seconds: as seconds this number would be in the year 33658.
 const LEAST_MILLISECONDS: i64 = 1_000 * LEAST_DATED;
 
 /// Parses a bare number of seconds. A fraction is cut off; a fraction is allowed only for numbers that must count from

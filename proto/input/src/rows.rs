@@ -62,13 +62,13 @@ impl CellSeparator {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}; {remedy}")]
 pub struct FlawedRow {
-    /// Number of the line, from 1.
+    /// Number of the flawed row's line in the file, from 1.
     pub line: u64,
     /// Text of the line; empty if the flaw is not in one line.
     pub row: String,
-    /// The flaw, in words.
+    /// What is wrong with the row, in words.
     pub what: String,
-    /// The remedy, in words.
+    /// What the user should do about the row, in words.
     pub remedy: String,
 }
 
@@ -280,7 +280,7 @@ impl<'a> Row<'a> {
         self.text
     }
 
-    /// Trimmed text of a cell; empty if the row has no such cell, or the cell is no valid UTF-8.
+    /// Trimmed text of a cell; empty if the row has no such cell, or the cell is not valid UTF-8.
     #[must_use]
     pub fn cell(&self, at: usize) -> &'a str {
         let Some(&end) = self.ends.get(at) else { return "" };

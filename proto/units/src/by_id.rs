@@ -4,9 +4,9 @@ use std::ops::Index;
 
 /// A map from ids to values, in the order of the ids.
 ///
-/// The entries ascend and no id occurs twice, so that an id is never behind the position of its number. If ids are
-/// given out from zero and none is removed, each entry is at the position of its number; otherwise it is searched for
-/// before that position. However large an id is, it takes the memory of one entry.
+/// Entries ascend by id and no id occurs twice. An id that equals the index of its entry is found at once, as if ids
+/// are assigned from zero and never removed; any other id is found by binary search. An entry takes the same memory,
+/// however large its id is.
 #[derive(Clone, Debug)]
 pub struct ById<K, V>(Vec<(K, V)>);
 

@@ -58,43 +58,43 @@ macro_rules! id {
 }
 
 id!(
-    /// A virtual machine, numbered by the scheduler that asks for it; never used twice in a run.
+    /// Id of a virtual machine, assigned by the scheduler that requests the VM; never reused within a run.
     VmId, "vm"
 );
 id!(
-    /// A task of the workload, its index there.
+    /// Id of a task: its index in the workload.
     TaskId, "task"
 );
 id!(
-    /// A request for a VM of one of the provider's customers, its place in their stream.
+    /// Id of a request for a VM by a customer of the provider: its index in the stream of requests.
     RequestId, "request"
 );
 id!(
-    /// A tenant of a run, its place among those that share it.
+    /// Id of a tenant: its index among the tenants that share a run.
     TenantId, "tenant"
 );
 id!(
-    /// A host that carries VMs: a worker when live, a modelled host in virtual time.
+    /// Id of a host that carries VMs: a worker in a live run, a modelled host in virtual time.
     HostId, "host"
 );
 id!(
-    /// A fault that an experiment asks for, its place among them by time.
+    /// Id of an injected fault: its index among the experiment's faults, ordered by time.
     FaultId, "fault"
 );
 id!(
-    /// The number of an attempt at a task: every start on a VM is a new one.
+    /// Number of an attempt at a task: every start of the task on a VM is a new attempt.
     Attempt, "attempt"
 );
 id!(
-    /// The number of one life of a worker or VM that can die and come back under the same name.
+    /// Number of one session of a worker, or of one life of a VM, that can end and begin again under the same name.
     Incarnation, "life"
 );
 id!(
-    /// A checkpoint of a task, numbered from 1 in the order they were ordered.
+    /// Number of a checkpoint of a task, from 1 in the order in which the task's checkpoints were commanded.
     CheckpointSeq, "ckpt"
 );
 
-/// Makes a name that is cheap to clone.
+/// Defines a type for names that is cheap to clone.
 macro_rules! name {
     ($(#[$doc:meta])* $Name:ident) => {
         $(#[$doc])*

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text, safe to show: characters that a terminal obeys, that XML can't hold, or that change the order in which a
-/// line is read are written as JSON escapes them, such as `\u001b`. Line ends and tabs stay.
+/// Returns the text with all characters escaped as in JSON, such as `\u001b`, that could control a terminal, that XML
+/// can't hold, or that change the reading order of a line. Line ends and tabs stay.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(acts_on_terminal) {

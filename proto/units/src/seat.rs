@@ -13,10 +13,10 @@ use crate::{Cpus, VmId};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// A whole vCPU, at the cost of credits.
+    /// The task runs on a whole vCPU, which spends CPU credits.
     #[default]
     Burst,
-    /// The baseline share of a vCPU, while credits are earned.
+    /// The task runs on the baseline share of a vCPU, so that the VM earns CPU credits.
     Baseline,
 }
 
@@ -26,10 +26,10 @@ pub enum Mode {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// Highest CPU priority.
+    /// The slot of a vCPU with the highest CPU priority.
     #[default]
     Foreground,
-    /// Gets the cycles that the foreground leaves.
+    /// The slot of a vCPU that gets the CPU cycles that the foreground slot leaves.
     Background,
 }
 

@@ -11,9 +11,9 @@ use crate::Ppm;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Usage {
-    /// Every process uses this part of a processor.
+    /// Every process uses this share of a processor.
     Uniform(Ppm),
-    /// Usage of each process, highest first.
+    /// CPU usage of each process as a share of a processor, highest first.
     Each(Arc<[Ppm]>),
 }
 

@@ -6,19 +6,20 @@ use std::ops::Index;
 
 use crate::TaskId;
 
-/// Greatest distance in ids between a new item and the nearest place at which places are still added for all ids in
-/// between. A log from outside may name any id: a place for every id in between could fill the memory.
+/// Greatest distance in ids between a new item and the nearest place for which the ids in between also get places.
+/// The limit exists since a foreign log may contain any id, and places for all ids in between could exhaust the
+/// memory.
 const GAP: u32 = 64;
 
-/// A map from ids of tasks or VMs to items, which finds an item by its position: as fast with a million items as with
-/// ten. It has a place for every id from the first present item to the last one ever added, so that large items should
-/// be boxed; items far from all others are in an ordinary map.
+/// A map from ids of tasks or VMs to items, with access by position in constant time. It keeps a place for every id
+/// from the first present item to the last one ever added, so large items should be boxed. Items far from all others
+/// are in an ordinary map.
 #[derive(Clone, Debug)]
 pub struct Window<T, K = TaskId> {
     /// The id of the first place.
     first: u32,
     places: VecDeque<Option<T>>,
-    /// Items by id that had no place near them when they were added.
+    /// Items by id that are not in a place, since no place was near their ids when they were added.
     far: BTreeMap<u32, T>,
     /// The id after the largest id that was ever in `far`.
     far_end: u32,

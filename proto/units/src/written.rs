@@ -37,7 +37,8 @@ pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, WrittenErr
     T::deserialize(TaggedValue { value, tag: None })
 }
 
-/// A value, and the key that has already selected the kind of its table; `None`: no key has.
+/// A value to read, with the key of its table that has already been used to select an enum's variant; `None`: there
+/// was no such key.
 #[derive(Clone, Copy)]
 struct TaggedValue<'de> {
     value: &'de Value,

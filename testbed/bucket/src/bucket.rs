@@ -39,7 +39,8 @@ impl Bucket {
         Self::open_in(store, &|name| std::env::var(name).ok())
     }
 
-    /// Opens a bucket with the variables of another environment.
+    /// Opens the bucket of these settings, with environment variables from a given function instead of this process'
+    /// environment.
     ///
     /// # Errors
     ///

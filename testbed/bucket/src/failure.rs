@@ -104,7 +104,8 @@ fn chain(error: &dyn Error) -> String {
     said
 }
 
-/// The cause of an error that names one of the system, else the last one.
+/// Text of the first cause in an error's chain of causes that is an error of the operating system; if there is none,
+/// of the last cause.
 fn cause(error: &dyn Error) -> String {
     let (mut last, mut next) = (error.to_string(), error.source());
     while let Some(error) = next {

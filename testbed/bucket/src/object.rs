@@ -17,7 +17,7 @@ use crate::failure::explain;
 
 /// Size of a part of an object in bytes: an object has at most 10,000 parts, which makes 80 GB.
 const PART: usize = 8 << 20;
-/// Parts of an object that are sent at once.
+/// Greatest number of parts of an object that are sent at once.
 const PARTS_AT_ONCE: usize = 3;
 
 /// An object on its way to the bucket. A small one is one request, a larger one goes in parts.

@@ -7,12 +7,12 @@ use dormouse_model::{CheckpointStore, ServerAddress};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 
-/// The longest that a connection may take.
+/// Longest time for connecting to the bucket's server.
 const CONNECT: Duration = Duration::from_secs(5);
-/// The pauses between one try and the next.
+/// Pauses between two tries of a request: the first pause and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The most tries of a request, within its time.
+/// Greatest number of tries of a request before its time is over.
 const TRIES: usize = 50;
 
 /// A client of the bucket, and the bucket's place in words.

@@ -22,7 +22,8 @@ use crate::xml::{element, query_answer, query_error};
 const STS: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
 impl<S: CloudSession> Ec2Site<S> {
-    /// Answers a call of a service that is at the root of its endpoint.
+    /// Answers a call to the root path of the endpoint, where all services but FIS are served: EC2, IAM, STS, SSM and
+    /// SQS.
     pub(crate) fn answer_api(
         &self,
         caller: &CallerScope,
@@ -63,8 +64,10 @@ impl<S: CloudSession> Ec2Site<S> {
     fn answer_ec2(&self, caller: &CallerScope, pairs: &QueryPairs, request_id: &str) -> HttpReply {
         let answered = request_of(&self.model, pairs).and_then(|request| {
             let account = caller.account();
-            let value =
-                self.with_cloud(|cloud| cloud.session().call(&account, &caller.region, &request))??;
+            let region = &caller.region;
+            let answer =
+                self.with_cloud(|cloud| cloud.session().begin_call(&account, region, &request))?;
+            let value = answer.wait()?;
             write_response(&self.model, &request.action, &value, request_id).map_err(|error| {
                 tracing::error!(action = request.action, %error, "an answer to an API call can't be \
                          written");
@@ -147,7 +150,8 @@ impl<S: CloudSession> Ec2Site<S> {
     }
 }
 
-/// Whether a call of IAM makes or changes a record.
+/// Whether a call of IAM creates or changes a role or an instance profile, so that the call must be kept in the run's
+/// log.
 fn is_kept_call(action: &str) -> bool {
     ["CreateRole", "CreateInstanceProfile", "AddRoleToInstanceProfile"].contains(&action)
 }

@@ -16,6 +16,8 @@ const NO_KEY: &str = "000000000000";
 pub(crate) struct CallerScope {
     /// The access key, which is the account.
     pub(crate) key: String,
+    /// The account of an instance that calls with its role's credentials; `None`: a client that is not an instance.
+    pub(crate) of_instance: Option<String>,
     /// The day of the signature, like `20261127`.
     pub(crate) day: String,
     pub(crate) region: String,
@@ -50,13 +52,14 @@ impl CallerScope {
         let [key, day, region, service] = all.map(str::to_owned);
         let signed_headers = field("SignedHeaders")?.to_owned();
         let signature = field("Signature")?.to_owned();
-        Some(Self { key, day, region, service, signed_headers, signature })
+        Some(Self { key, of_instance: None, day, region, service, signed_headers, signature })
     }
 
     /// The caller of a request without a signature.
     pub(crate) fn nobody(key: &str) -> Self {
         Self {
             key: key.to_owned(),
+            of_instance: None,
             day: String::new(),
             region: DEFAULT_REGION.to_owned(),
             service: String::new(),
@@ -67,6 +70,9 @@ impl CallerScope {
 
     /// The account's twelve digits: the access key itself if it has that form, else a digest of it.
     pub(crate) fn account(&self) -> String {
+        if let Some(account) = &self.of_instance {
+            return account.clone();
+        }
         if self.key.len() == 12 && self.key.bytes().all(|b| b.is_ascii_digit()) {
             return self.key.clone();
         }

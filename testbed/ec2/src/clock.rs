@@ -17,8 +17,10 @@ const LONGEST_ADVANCE: Span = Span::from_secs(10 * 366 * 86_400);
 pub enum ClockMode {
     /// The clock runs this many times as fast as the host's.
     Paced(Speedup),
-    /// The clock stands until a request advances it.
+    /// The clock is stopped until a request advances it.
     Manual,
+    /// The clock is that of a live run, which runs this many times as fast as the host's.
+    Live(Speedup),
 }
 
 /// How far the clock is to be advanced.
@@ -47,7 +49,9 @@ impl<S> std::fmt::Debug for ClockedCloud<S> {
 
 impl<S: CloudSession> ClockedCloud<S> {
     pub(crate) fn new(session: S, mode: ClockMode) -> Self {
-        let began = (Instant::now(), session.now());
+        // A live run has a clock of its own.
+        let from = if matches!(mode, ClockMode::Live(_)) { Time::ZERO } else { session.now() };
+        let began = (Instant::now(), from);
         Self { session, mode, began }
     }
 
@@ -82,6 +86,7 @@ impl<S: CloudSession> ClockedCloud<S> {
         let clock = match self.mode {
             ClockMode::Paced(_) => "paced",
             ClockMode::Manual => "manual",
+            ClockMode::Live(_) => "live",
         };
         let session = self.session();
         let micros = date_of(session, session.now());

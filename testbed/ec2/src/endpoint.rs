@@ -22,12 +22,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::clock::ClockedCloud;
 use crate::reply::HttpReply;
-use crate::site::Ec2Site;
+use crate::site::{CallOrigin, Ec2Site};
 use crate::{AccessSecrets, ClockMode, CloudSession};
 
 /// Greatest numbers of connections at once.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
-/// The longest time until the head of a request has arrived, counted from the answer before.
+/// The longest time until the head of a request has arrived, counted from the previous answer on the connection.
 const HEAD_PATIENCE: Duration = Duration::from_secs(60);
 /// The longest time until the body of a request has arrived.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
@@ -77,6 +77,8 @@ pub enum EndpointError {
 pub struct Ec2Endpoint<S> {
     listener: TcpListener,
     address: SocketAddr,
+    /// The port for instances; `None`: no instance calls.
+    inner: Option<TcpListener>,
     site: Arc<Ec2Site<S>>,
 }
 
@@ -96,7 +98,22 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let site = Ec2Site::new(ClockedCloud::new(session, clock), model, secrets);
-        Ok(Self { listener, address, site: Arc::new(site) })
+        Ok(Self { listener, address, inner: None, site: Arc::new(site) })
+    }
+
+    /// Opens a second port, of loopback, for the programs of instances: each request has to be signed with the credentials of an
+    /// instance's role. Returns its address.
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointError`].
+    pub async fn open_inner(&mut self) -> Result<SocketAddr, EndpointError> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let refused = |source| EndpointError::Listen { listen, source };
+        let listener = TcpListener::bind(listen).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        self.inner = Some(listener);
+        Ok(address)
     }
 
     /// The URL of the endpoint for clients on this host.
@@ -115,9 +132,16 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
     /// Serves calls until `end`, then returns the cloud after the last call; `None` only if the cloud was returned
     /// before.
     pub async fn serve_until(self, end: impl Future<Output = ()>) -> Option<S> {
-        let Self { listener, site, .. } = self;
+        let Self { listener, inner, site, .. } = self;
+        let of_instances = async {
+            match inner {
+                Some(inner) => answer_all(inner, CallOrigin::Instance, Arc::clone(&site)).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            () = answer_all(listener, Arc::clone(&site)) => {}
+            () = answer_all(listener, CallOrigin::Client, Arc::clone(&site)) => {}
+            () = of_instances => {}
             () = end => {}
         }
         // A call that takes long may hold the cloud.
@@ -126,7 +150,11 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
 }
 
 /// Accepts connections and answers their requests; never returns. If its future is dropped, the connections end.
-async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<Ec2Site<S>>) {
+async fn answer_all<S: CloudSession + 'static>(
+    listener: TcpListener,
+    origin: CallOrigin,
+    site: Arc<Ec2Site<S>>,
+) {
     let candidates = UnauthenticatedConnections::new(BOUNDS);
     let mut connections = JoinSet::new();
     loop {
@@ -139,7 +167,7 @@ async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<
                 // It is slower without, and nothing worse.
                 let _ = stream.set_nodelay(true);
                 let socket = candidates.add_connection(Box::new(stream), from);
-                connections.spawn(answer_connection(socket, Arc::clone(&site)));
+                connections.spawn(answer_connection(socket, origin, Arc::clone(&site)));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection to the endpoint can't be taken");
@@ -151,12 +179,13 @@ async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<
 
 async fn answer_connection<S: CloudSession + 'static>(
     socket: GuardedSocket,
+    origin: CallOrigin,
     site: Arc<Ec2Site<S>>,
 ) {
     let candidate = socket.candidate();
     let service = service_fn(move |request| {
         let (site, candidate) = (Arc::clone(&site), candidate.clone());
-        async move { Ok::<_, Infallible>(answer_request(request, candidate, site).await) }
+        async move { Ok::<_, Infallible>(answer_request(request, candidate, origin, site).await) }
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE).max_buf_size(HEAD_BYTES);
@@ -168,6 +197,7 @@ async fn answer_connection<S: CloudSession + 'static>(
 async fn answer_request<S: CloudSession + 'static>(
     request: Request<Incoming>,
     candidate: UnauthenticatedConnection,
+    origin: CallOrigin,
     site: Arc<Ec2Site<S>>,
 ) -> Response<Full<Bytes>> {
     let request_id = site.next_request_id();
@@ -189,7 +219,7 @@ async fn answer_request<S: CloudSession + 'static>(
         Err(_) => return refused(408, "RequestExpired", "The body of the request took too long."),
     };
     let id = request_id.clone();
-    let answering = spawn_blocking(move || site.answer(&parts, &body, &id));
+    let answering = spawn_blocking(move || site.answer(origin, &parts, &body, &id));
     match answering.await {
         Ok(reply) => reply.into_response(&request_id),
         Err(_) => refused(500, "InternalError", "The call could not be answered."),

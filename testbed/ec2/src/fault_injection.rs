@@ -10,29 +10,29 @@ use serde_json::{Map, Value, json};
 use crate::CloudSession;
 use crate::kept_records::{KeptRecord, unwritten};
 
-/// Greatest number of templates of all accounts together, and of experiments.
+/// Greatest number of templates and experiments of FIS, counted together over all accounts.
 const MAX_RECORDS: usize = 1_000;
-/// Names of the kinds of records: templates (`TEMPLATE`) and experiments (`EXPERIMENT`).
+/// Names of the two kinds of FIS's records in the run's log: templates (`TEMPLATE`) and experiments (`EXPERIMENT`).
 const TEMPLATE: &str = "template";
 const EXPERIMENT: &str = "experiment";
-/// Name of the only supported action.
+/// Name of the only supported action of FIS's experiments.
 const INTERRUPT: &str = "aws:ec2:send-spot-instance-interruptions";
 
-/// The templates and experiments of all accounts and regions.
+/// The templates and experiments of FIS, of all accounts and regions.
 #[derive(Debug, Default)]
 pub(crate) struct FaultRecords {
     records: BTreeMap<FaultScope, FaultsOfRegion>,
     made: usize,
 }
 
-/// An account and a region.
+/// The account and the region that templates and experiments of FIS belong to.
 type FaultScope = (String, String);
 
 #[derive(Debug, Default)]
 struct FaultsOfRegion {
     templates: BTreeMap<String, Value>,
     experiments: BTreeMap<String, Value>,
-    /// Ids of records, by the name of the call that made the record and the client's token.
+    /// Ids of templates and experiments, by the name of the kind of record and the client's token.
     tokens: BTreeMap<(&'static str, String), String>,
 }
 
@@ -115,7 +115,7 @@ impl FaultRecords {
 }
 
 impl FaultRecords {
-    /// Restores a record that a run has kept in its log.
+    /// Restores a template or an experiment of FIS that the run has kept in its log.
     pub(crate) fn restore(&mut self, scope: FaultScope, kind: &str, token: String, value: Value) {
         self.made += 1;
         let of = self.records.entry(scope).or_default();
@@ -130,7 +130,7 @@ impl FaultRecords {
     }
 }
 
-/// Keeps a record in the run's log; if that fails, the call is not answered.
+/// Writes a template or an experiment of FIS into the run's log; if that fails, the call is not answered.
 fn keep(
     call: &FaultCall,
     (kind, token): &(&'static str, String),
@@ -251,7 +251,7 @@ impl FaultsOfRegion {
     }
 }
 
-/// Fails for a target that is not all spot instances or a number of them.
+/// Fails unless a target selects spot instances: all of them, or a number of them.
 fn check_target(target: &Value) -> Result<(), ApiError> {
     let of = target.as_object().ok_or_else(|| invalid("A target has to be an object."))?;
     refuse_others(of, &["resourceType", "selectionMode", "resourceTags", "resourceArns"])?;

@@ -9,7 +9,7 @@ use crate::xml::element;
 
 /// The namespace of IAM's answers.
 pub(crate) const NAMESPACE: &str = "https://iam.amazonaws.com/doc/2010-05-08/";
-/// Most records of each kind in one account.
+/// Greatest number of roles in one account, and likewise of instance profiles.
 const MAX_RECORDS: usize = 1_000;
 
 /// The roles and profiles of all accounts, which regions share.
@@ -22,7 +22,7 @@ pub(crate) struct IdentityRecords {
 struct AccountIdentities {
     roles: BTreeMap<String, RoleRecord>,
     profiles: BTreeMap<String, ProfileRecord>,
-    /// Number of records made so far; ids of new records are derived from it.
+    /// Number of roles and profiles made so far; ids of new ones are derived from it.
     made: u64,
 }
 

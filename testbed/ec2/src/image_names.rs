@@ -8,8 +8,8 @@ use crate::CloudSession;
 /// The folder of Amazon Linux's names, like `al2023-ami-kernel-default-x86_64`.
 const AMAZON_LINUX: &str = "/aws/service/ami-amazon-linux-latest/";
 
-/// SSM's answer for the name of an image: the first image of the cloud whose own name begins with the same word, and
-/// that has the same architecture.
+/// Returns SSM's answer for the name of a parameter that stands for an image: the cloud's first image of the same
+/// architecture whose own name begins with the same distribution.
 ///
 /// # Errors
 ///

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::CloudSession;
 
-/// A record that a call has made, as a line of the run.
+/// A record of a service beside EC2 that a client's call has created or changed; it is kept as a line in the run's
+/// log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "service", rename_all = "lowercase")]
 pub(crate) enum KeptRecord {
@@ -32,13 +33,13 @@ pub(crate) enum KeptRecord {
 }
 
 impl KeptRecord {
-    /// Keeps the record in the run's log; false if it could not be written.
+    /// Writes this record of IAM, FIS or SQS into the run's log; false if it could not be written.
     pub(crate) fn keep(&self, session: &mut dyn CloudSession) -> bool {
         serde_json::to_string(self).is_ok_and(|line| session.keep_record(&line))
     }
 }
 
-/// The error for a call whose record can't be written.
+/// The error for a call of IAM, FIS or SQS whose record can't be written into the run's log.
 pub(crate) fn unwritten() -> ApiError {
     ApiError::new("InternalError", "The run's records can't be written.")
 }

@@ -23,5 +23,5 @@ mod xml;
 
 pub use clock::ClockMode;
 pub use endpoint::{Ec2Endpoint, EndpointError, EndpointSetup};
-pub use session::CloudSession;
+pub use session::{AwaitedAnswer, CloudSession};
 pub use signature::{AccessSecrets, SecretsError};

@@ -16,7 +16,7 @@ const MAX_QUEUES: usize = 1_000;
 /// Default time, in seconds, for which a received message is hidden from other receivers.
 const VISIBILITY_S: i64 = 30;
 
-/// The queues of all accounts and regions.
+/// The queues of SQS, of all accounts and regions.
 #[derive(Debug, Default)]
 pub(crate) struct QueueRecords {
     queues: BTreeMap<QueueName, EventQueue>,
@@ -24,10 +24,10 @@ pub(crate) struct QueueRecords {
     received: u64,
 }
 
-/// An account, a region and a name.
+/// The account, the region and the name of a queue of SQS.
 type QueueName = (String, String, String);
 
-/// A queue, with its messages.
+/// A queue of SQS, with its messages.
 #[derive(Debug)]
 struct EventQueue {
     created: i64,
@@ -174,7 +174,7 @@ impl QueueRecords {
         Ok(json!({ "QueueUrl": url }))
     }
 
-    /// Makes a queue that gets the announcements from the `next`-th on.
+    /// Restores a queue, which gets the announcements from the one with index `next` on.
     pub(crate) fn restore(
         &mut self,
         name: QueueName,

@@ -13,7 +13,8 @@ pub(crate) struct HttpReply {
     status: u16,
     kind: &'static str,
     body: String,
-    /// Error code of the older protocol, which some clients read from a header; `None` for no such error.
+    /// Error code in the older protocol awsQuery, which some clients read from a header of the reply; `None`: the reply
+    /// has no such header.
     query_error: Option<&'static str>,
 }
 
@@ -29,7 +30,7 @@ impl HttpReply {
         Self::xml(status, body)
     }
 
-    /// This reply with another status.
+    /// Returns this reply with its HTTP status replaced.
     pub(crate) fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }

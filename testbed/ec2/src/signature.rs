@@ -28,7 +28,7 @@ pub enum SecretsError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A line is not a key and a secret.
+    /// A line of the file of keys is not an access key and its secret.
     #[error("{path}, line {line}: write an access key and its secret, with a space between them")]
     Line {
         /// Path of the file of keys.
@@ -84,15 +84,25 @@ impl AccessSecrets {
         body: &[u8],
         dates: [i64; 2],
     ) -> bool {
-        let Some(secret) = self.0.get(&caller.key) else { return false };
-        let Some(wanted) = signature_of(secret, caller, parts, body, dates) else { return false };
-        constant_time_eq(wanted.as_bytes(), caller.signature.as_bytes())
+        self.0.get(&caller.key).is_some_and(|secret| is_signed(secret, caller, parts, body, dates))
     }
+}
+
+/// Whether a request has the right signature of this secret, made near one of these dates (seconds since 1970).
+pub(crate) fn is_signed(
+    secret: &str,
+    caller: &CallerScope,
+    parts: &Parts,
+    body: &[u8],
+    dates: [i64; 2],
+) -> bool {
+    let wanted = signature_of(secret, caller, parts, body, dates);
+    wanted.is_some_and(|it| constant_time_eq(it.as_bytes(), caller.signature.as_bytes()))
 }
 
 /// The signature that a request should have; `None`: a part that has to be signed is missing, or the request's date is
 /// too far off.
-fn signature_of(
+pub(crate) fn signature_of(
     secret: &str,
     caller: &CallerScope,
     parts: &Parts,

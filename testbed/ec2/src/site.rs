@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use constant_time_eq::constant_time_eq;
 use dormouse_ec2_wire::{ApiError, ServiceModel};
 use hyper::Method;
 use hyper::header::{HOST, ORIGIN};
@@ -17,7 +18,20 @@ use crate::identity_records::IdentityRecords;
 use crate::kept_records::KeptRecord;
 use crate::queue_records::QueueRecords;
 use crate::reply::HttpReply;
+use crate::signature::is_signed;
 use crate::{AccessSecrets, CloudSession};
+
+/// Beginning of the access keys of instances' roles.
+const ROLE_KEYS: &str = "ASIA";
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallOrigin {
+    /// From the port for clients.
+    Client,
+    /// From the port for instances, whose programs show the credentials of their role.
+    Instance,
+}
 
 /// An endpoint's state.
 #[derive(Debug)]
@@ -98,7 +112,8 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Takes the cloud out, after the call under way; later calls are refused.
+    /// Ends the run once the present call is answered, and returns the cloud; later calls are refused. `None`: the
+    /// run has ended before.
     pub(crate) fn end(&self) -> Option<S> {
         self.locked().take().map(ClockedCloud::into_session)
     }
@@ -110,8 +125,14 @@ impl<S: CloudSession> Ec2Site<S> {
     }
 
     /// Answers a whole request. This may take long: time passes meanwhile.
-    pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
-        let caller = match self.admit(parts, body) {
+    pub(crate) fn answer(
+        &self,
+        origin: CallOrigin,
+        parts: &Parts,
+        body: &[u8],
+        request_id: &str,
+    ) -> HttpReply {
+        let caller = match self.admit(origin, parts, body) {
             Ok(caller) => caller,
             Err(error) => return HttpReply::ec2_error(&error, request_id),
         };
@@ -135,13 +156,35 @@ impl<S: CloudSession> Ec2Site<S> {
     }
 
     /// Checks that a request may be answered, and returns its caller.
-    fn admit(&self, parts: &Parts, body: &[u8]) -> Result<CallerScope, ApiError> {
+    fn admit(
+        &self,
+        origin: CallOrigin,
+        parts: &Parts,
+        body: &[u8],
+    ) -> Result<CallerScope, ApiError> {
         let refused = |text: &str| ApiError::new("AuthFailure", text);
+        let not_shown = "AWS was not able to validate the provided access credentials";
         if parts.headers.contains_key(ORIGIN) {
             return Err(refused("Pages in a browser may not call this endpoint."));
         }
         let caller = CallerScope::of_headers(&parts.headers)
             .ok_or_else(|| refused("The Authorization header is not of signature version 4."))?;
+        if origin == CallOrigin::Instance || caller.key.starts_with(ROLE_KEYS) {
+            let role = self.with_cloud(|cloud| cloud.session().role_key(&caller.key))?;
+            if let Some(role) = role {
+                let token = parts.headers.get("x-amz-security-token");
+                let has_token =
+                    token.is_some_and(|it| constant_time_eq(it.as_bytes(), role.token.as_bytes()));
+                let dates = self.near_dates()?;
+                if has_token && is_signed(&role.secret, &caller, parts, body, dates) {
+                    return Ok(CallerScope { of_instance: Some(role.account), ..caller });
+                }
+                return Err(refused(not_shown));
+            }
+            if origin == CallOrigin::Instance {
+                return Err(refused(not_shown));
+            }
+        }
         let Some(secrets) = &self.secrets else {
             let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
             if host.is_some_and(is_loopback_name) {
@@ -149,15 +192,19 @@ impl<S: CloudSession> Ec2Site<S> {
             }
             return Err(refused("Call this endpoint as 127.0.0.1, [::1] or localhost."));
         };
+        if secrets.are_shown(&caller, parts, body, self.near_dates()?) {
+            Ok(caller)
+        } else {
+            Err(refused(not_shown))
+        }
+    }
+
+    /// The host's date and the run's, near which signatures are made, in seconds since 1970.
+    fn near_dates(&self) -> Result<[i64; 2], ApiError> {
         let host_s =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let run_s = self.with_cloud(|cloud| cloud.date() / 1_000_000)?;
-        let dates = [i64::try_from(host_s).unwrap_or(i64::MAX), run_s];
-        if secrets.are_shown(&caller, parts, body, dates) {
-            Ok(caller)
-        } else {
-            Err(refused("AWS was not able to validate the provided access credentials"))
-        }
+        Ok([i64::try_from(host_s).unwrap_or(i64::MAX), run_s])
     }
 
     /// Answers a call of FIS; `None`: FIS has no such path.

@@ -11,7 +11,7 @@ use super::files;
 use super::sections::{AvailabilityPart, AvailabilitySection};
 use super::zones;
 
-/// Numbers of available VMs as written, and the time in this record at which a run begins.
+/// Numbers of available spot VMs that an experiment gives, and the time in their record at which a run begins.
 struct WrittenNumbers {
     of: SpotAvailability,
     /// Date of the first number in seconds since 1970; `None` if times are not dates.
@@ -72,14 +72,14 @@ pub(super) fn check(
     by_type
 }
 
-/// Beginning of the prices of a run.
+/// Time at which the prices of a run begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PricesBegin {
     /// The prices have no dates, or there are no prices.
     Undated,
-    /// The date is drawn with the run's random seed.
+    /// The date at which the prices begin is drawn with the run's random seed.
     Drawn,
-    /// The date in seconds since 1970.
+    /// The date at which the prices begin, in seconds since 1970.
     At(i64),
 }
 

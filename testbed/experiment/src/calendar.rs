@@ -22,7 +22,7 @@ impl Experiment {
 
     /// Date at which the experiment's price records begin, if all records with dates begin at the
     /// same date.
-    fn prices_begin(&self) -> Option<i64> {
+    pub(super) fn prices_begin(&self) -> Option<i64> {
         self.price_files.iter().find_map(|file| {
             let drawn = self.drawn_prices.recorded.get(&file.kind);
             let start = drawn.map(|drawn| drawn.draw_start(self.setup.seed)).unwrap_or_default();

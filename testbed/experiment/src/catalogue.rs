@@ -1,10 +1,13 @@
 //! Catalogues of instance types, from `[cloud]`.
 
+use std::collections::BTreeMap;
+
 use dormouse_cloud::{BUILT_IN, Types, built_in, read_advisor, read_types};
 use dormouse_documents::{Mistakes, Node, instead};
 use dormouse_input::Chosen;
 use dormouse_units::{Price, TypeName};
 
+use super::sections::TypePricesSection;
 use super::{files, zones};
 
 /// Default price of a surplus vCPU-hour in dollars: that of most of EC2's types.
@@ -51,6 +54,44 @@ pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &m
     }
 }
 
+/// Sets the given prices of types; then drops the types without any price, and says so.
+pub(super) fn priced(
+    prices: &BTreeMap<TypeName, TypePricesSection>,
+    types: &mut Types,
+    node: &Node,
+    (notes, found): (&mut Vec<String>, &mut Mistakes),
+) {
+    if types.is_empty() {
+        // The catalogue can't be read: that is said.
+        return;
+    }
+    for (name, given) in prices {
+        let place = node.place_of(&format!("type-prices.{name}"));
+        let meant = zones::meant(name, types, prices);
+        if !meant.iter().any(|kind| types.contains_key(kind)) {
+            let known: Vec<&str> = types.keys().map(TypeName::as_str).collect();
+            let what = format!("the catalogue has no type '{name}'");
+            found.add(place, what, instead(name.as_str(), &known));
+            continue;
+        }
+        for kind in meant {
+            let Some(kind) = types.get_mut(&kind) else { continue };
+            kind.on_demand = given.on_demand.or(kind.on_demand);
+            kind.spot = given.spot.or(kind.spot);
+        }
+    }
+    let before = types.len();
+    types.retain(|_, kind| kind.on_demand.is_some() || kind.spot.is_some());
+    let dropped = before - types.len();
+    if dropped > 0 && types.is_empty() {
+        let what = "none of its types has a price";
+        let remedy = "give prices in dollars an hour, such as: type-prices = { \"n1-standard-4\" = { on-demand = 0.19, spot = 0.04 } }";
+        found.add(node.place_of("catalogue"), what, remedy);
+    } else if dropped > 0 {
+        notes.push(format!("types of the catalogue left out, as they have no price: {dropped}"));
+    }
+}
+
 /// Sets spot prices by the provider's advisor file: on-demand prices less the savings.
 pub(super) fn advised(
     (file, region): (&str, &str),
@@ -81,7 +122,7 @@ pub(super) fn advised(
     }
 }
 
-/// Puts all burstable types in unlimited mode, or none.
+/// Puts all burstable types into unlimited mode if `is_unlimited`, else takes all of them out of this mode.
 pub(super) fn unlimited(is_unlimited: bool, types: &mut Types) {
     for burstable in types.values_mut().filter_map(|kind| kind.burstable.as_mut()) {
         let price = burstable.surplus.or_else(|| Price::from_usd_per_hour(SURPLUS_USD));

@@ -10,7 +10,7 @@ const LEAST: Span = Span::from_secs(60);
 /// Longest validity of a worker's certificate, which is also the default.
 const MOST: Span = Span::from_secs(12 * 3600);
 
-/// Real time for which a worker's certificate is good.
+/// Validity of a worker's certificate, in real time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Span")]
 #[schemars(with = "Span")]
@@ -22,7 +22,7 @@ impl CertificateTime {
         self.0
     }
 
-    /// Whether the time is the default.
+    /// Whether the validity of workers' certificates is the default, 12 hours.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::default()

@@ -380,7 +380,7 @@ mod tests {
         let error = said("policy = \"dp\"\nlifetimes = { mean = \"1h\" }").unwrap_err();
         assert!(error.contains("policy: the machine of parallel jobs is on demand"), "{error}");
         let error = said("policy = \"young-daly\"").unwrap_err();
-        assert!(error.contains("it rests on the lifetimes"), "{error}");
+        assert!(error.contains("it needs the lifetimes"), "{error}");
     }
 
     #[test]
@@ -398,8 +398,8 @@ mod tests {
             ("policy = \"hour\"\nlook = \"1m\"", "'look' is of policy \"acc\"", "acc"),
             ("policy = \"acc\"\nlook = \"1h\"", "x.toml:2:1: look: a checkpoint of", "an hour"),
             ("policy = \"acc\"", "'bid' is missing", "bid = 0.32"),
-            ("policy = \"dp\"", "x.toml:1:1: policy: it rests on the lifetimes", "mean = \"6h\""),
-            ("policy = \"young-daly\"", "it rests on the lifetimes", "mean = \"6h\""),
+            ("policy = \"dp\"", "x.toml:1:1: policy: it needs the lifetimes", "mean = \"6h\""),
+            ("policy = \"young-daly\"", "it needs the lifetimes", "mean = \"6h\""),
             ("policy = \"young-daly\"\nmttf = \"0s\"", "x.toml:2:1: mttf", "1s"),
             ("policy = \"dp\"\nlifetimes = {}", "it needs one law", "give one of"),
             ("policy = \"dp\"\nmttf = \"1h\"", "'mttf' is of policy", "young-daly"),

@@ -3,19 +3,19 @@
 use dormouse_cloud::{
     BUILT_IN, BillingTerms, BurstableTerms, Catalogue, HostFilter, InstanceType, Market, Placement,
     PlacementRule, ProviderTerms, RebalanceRule, ResourceVector, ScaledWeigher, SchedulerName,
-    SpotPlaces, Types, VmLimits,
+    SpotPlaces, StoppedDisk, Types, VmLimits,
 };
 use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
-use dormouse_units::{Bytes, Ppm, Span, TypeName};
+use dormouse_units::{Bytes, Money, Ppm, Span, TypeName};
 
 use super::PriceFile;
 use super::availability::{self, PricesBegin};
 use super::catalogue;
 use super::recorded_prices;
-use super::recorded_prices::DrawnPrices;
+use super::recorded_prices::{DrawnPrices, PriceDates};
 use super::sections::{
     BurstableSection, CloudSection, HostSection, LeadSection, LimitsSection, RebalanceSection,
-    TypeSection,
+    StoppedDiskSection, TypeSection,
 };
 use super::zones;
 
@@ -35,12 +35,14 @@ pub(crate) struct ResolvedCloud {
 }
 
 impl ResolvedCloud {
-    /// Date at which the cloud's prices begin, in seconds since 1970; `None` if the prices have no dates, or the date
-    /// is drawn.
-    pub(crate) fn begins(&self) -> Option<i64> {
+    /// Dates at which the cloud's prices begin.
+    pub(crate) fn dates(&self) -> PriceDates {
         let drawn = &self.drawn_prices.recorded;
         let fixed = self.price_files.iter().filter(|file| !drawn.contains_key(&file.kind));
-        fixed.filter_map(|file| file.begins).next()
+        PriceDates {
+            fixed: fixed.filter_map(|file| file.begins).next(),
+            earliest: self.price_files.iter().find_map(|file| file.begins),
+        }
     }
 }
 
@@ -68,7 +70,11 @@ pub(crate) fn check(
         spot: section.spot,
         preemption: section.preemption,
         tariff: section.tariff,
-        billing: BillingTerms { boot: section.bill_boot, frozen: section.bill_frozen },
+        billing: BillingTerms {
+            boot: section.bill_boot,
+            frozen: section.bill_frozen,
+            stopped_disk: section.stopped_disk.map(stopped_disk),
+        },
         default_bid: section.default_bid,
         rebalance_lead: section.rebalance_lead,
         rebalance: resolve_rebalancing(&section, node, found),
@@ -80,8 +86,8 @@ pub(crate) fn check(
     }
     let hosts = resolve_hosts(&section, &terms.placement.placement_rule(), node, &types, found);
     if terms.spot == SpotPlaces::Background && hosts.is_empty() {
-        let what = "spot VMs are in the background of processors, and nobody says of which";
-        let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
+        let what = "spot VMs run in the background of processors, but no hosts are given";
+        let remedy = "give the hosts, such as: hosts = [{ vcpus = 16 }]";
         found.add(node.place_of("spot"), what, remedy);
     }
     if section.default_bid.is_some() {
@@ -112,6 +118,14 @@ pub(crate) fn check(
         price_files,
         notes,
     })
+}
+
+/// Terms for the disks of hibernated VMs.
+fn stopped_disk(section: StoppedDiskSection) -> StoppedDisk {
+    let StoppedDiskSection { size, price } = section;
+    #[expect(clippy::cast_possible_truncation, reason = "the schema has its range")]
+    let gib_month = Money::from_nanos((price * 1e9).round() as i64);
+    StoppedDisk { size, gib_month }
 }
 
 /// Recommendations to replace spot VMs, from whichever of the section's two keys for them is given.
@@ -189,6 +203,7 @@ fn offered_types(
     }
     let mut types = imported.or(named).unwrap_or_default();
     catalogue::only(&section.only, &mut types, node, found);
+    catalogue::priced(&section.type_prices, &mut types, node, (&mut *notes, &mut *found));
     if let Some(advisor) = &section.advisor {
         catalogue::advised(
             (advisor, &section.region),

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use dormouse_cloud::{InterruptionModel, InterruptionScope, Market};
 use dormouse_documents::{Mistakes, Node};
 use dormouse_model::{CheckpointConfig, CheckpointScheme, Setup, Task};
-use dormouse_units::Span;
+use dormouse_policies::Fleet;
+use dormouse_units::{Span, Time};
 
 use super::Experiment;
 
@@ -25,9 +26,9 @@ const HOUR: Span = Span::from_secs(3_600);
 /// Least size of a run, if some VM is interrupted while the run's longest task runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunExtent {
-    /// Number of events.
+    /// Least number of events of the run.
     pub events: u64,
-    /// Size of the log, in bytes.
+    /// Least size of the run's log, in bytes.
     pub bytes: u64,
 }
 
@@ -51,13 +52,58 @@ impl Experiment {
                 of_one.saturating_mul(count_targets(setup, *scope))
             }
             InterruptionModel::Schedule { acts } => acts.len() as u64,
+            InterruptionModel::Weekly { scope, rates, .. } => {
+                let of_one = rates.expected_events(Time::ZERO, Time::ZERO + longest);
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "an estimate; it saturates"
+                )]
+                let of_one = of_one as u64;
+                of_one.saturating_mul(count_targets(setup, *scope))
+            }
             InterruptionModel::Lifetime { .. } | InterruptionModel::Replay { .. } => 0,
         });
-        let of_tasks = tasks.fold(0_u64, u64::saturating_add);
+        let attempts = EVENTS_OF_A_TASK.saturating_mul(self.count_attempts(longest));
+        let of_tasks = tasks.fold(attempts, u64::saturating_add);
         let interruptions = interruptions.fold(0_u64, u64::saturating_add);
         let bytes = of_tasks.saturating_mul(BYTES_OF_AN_EVENT);
         let bytes = bytes.saturating_add(interruptions.saturating_mul(BYTES_OF_AN_INTERRUPTION));
         RunExtent { events: of_tasks.saturating_add(interruptions), bytes }
+    }
+
+    /// Time limit of a run: a hundred deadlines and a day; no limit with parallel jobs, whose length is not known.
+    #[must_use]
+    pub fn time_limit(&self) -> Time {
+        match self.jobs {
+            None if self.scheduler.is_some() => {
+                Time::ZERO + self.setup.bag.deadline.times(100) + Span::from_secs(86_400)
+            }
+            _ => Time::from_micros(u64::MAX),
+        }
+    }
+
+    /// Expected number of attempts at a task of this run time that loses all of its work at each hibernation: where the
+    /// scheduler has a fleet of spot VMs alone and no checkpoint is taken. 0 for other experiments.
+    fn count_attempts(&self, runtime: Span) -> u64 {
+        let Some(scheduler) = &self.scheduler else { return 0 };
+        let is_spot = |fleet: &[Fleet]| fleet.iter().all(|vms| vms.market == Market::Spot);
+        let loses_all = self.setup.checkpoint.scheme == CheckpointScheme::None {}
+            && scheduler.name.fleet(scheduler).is_some_and(is_spot);
+        let every = self.setup.interruptions.iter().find_map(|model| match model {
+            InterruptionModel::Poisson { hibernate_every, .. } => *hibernate_every,
+            _ => None,
+        });
+        let Some(every) = every.filter(|every| loses_all && *every > Span::ZERO) else { return 0 };
+        let until_limit = count_periods(self.time_limit().since(Time::ZERO), every);
+        // A time without any hibernation is e^(its length / their mean distance) attempts away.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is positive, and beyond all integers becomes the largest"
+        )]
+        let expected = (runtime.as_secs_f64() / every.as_secs_f64()).exp() as u64;
+        until_limit.min(expected)
     }
 }
 
@@ -132,6 +178,15 @@ mod tests {
         open(&source).map(|it| it.experiment.extent()).map_err(|error| error.to_string())
     }
 
+    fn of_text(text: &str) -> Result<super::RunExtent, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("long.toml");
+        std::fs::write(&file, text).expect("room");
+        let file = file.to_string_lossy().into_owned();
+        let source = ExperimentSource { experiment: Some(&file), ..ExperimentSource::default() };
+        open(&source).map(|it| it.experiment.extent()).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn a_run_without_end_is_found_before_it_begins() {
         let usual = with(&[]).expect("it is one of ours");
@@ -153,17 +208,31 @@ mod tests {
                  [checkpoint]\npolicy='none'\n",
                 every.join("\n")
             );
-            let folder = tempfile::tempdir().expect("a folder");
-            let file = folder.path().join("long.toml");
-            std::fs::write(&file, text).expect("room");
-            let file = file.to_string_lossy().into_owned();
-            let source =
-                ExperimentSource { experiment: Some(&file), ..ExperimentSource::default() };
-            open(&source).map(|it| it.experiment.extent()).map_err(|error| error.to_string())
+            of_text(&text)
         };
         let seldom = long("100h").expect("it ends");
         assert_eq!(seldom.events, super::EVENTS_OF_A_TASK + 3 * 2 * 67_500);
         let no = long("20m").expect_err("it has no end");
         assert!(no.contains("can have 121500006 events") && no.contains("18 GB"), "{no}");
+    }
+
+    /// A task that begins anew after each hibernation needs a time as long as its run time without any.
+    #[test]
+    fn attempts_that_lose_all_work_count_until_one_is_expected_to_end_or_the_run_is_over() {
+        let task = |deadline: &str, runtime: &str| {
+            of_text(&format!(
+                "name='long'\n[cloud]\ncatalogue='ec2-2020'\n[workload]\nkind='bag'\ndeadline='{deadline}'\n\
+                 [[workload.task]]\nruntime={{'c3.large'='{runtime}'}}\nmemory='64 MiB'\n\
+                 [[interruption]]\nmodel='poisson'\nhibernate-every='1h'\nscope='vm'\n\
+                 [scheduler]\nname='fifo'\nfleet=[{{type='c3.large',market='spot',count=1}}]\n\
+                 [checkpoint]\npolicy='none'\n"
+            ))
+        };
+        let events = |extent: Result<super::RunExtent, String>| extent.expect("it ends").events;
+        // e^3 attempts are expected; of ten hours the run's limit of 124 hours cuts off most.
+        assert_eq!(events(task("1h", "3h")), 6 * (1 + 20) + 3);
+        assert_eq!(events(task("1h", "10h")), 6 * (1 + 124) + 10);
+        let no = task("6745200h", "6745200h").expect_err("it has no end");
+        assert!(no.contains("can have") && no.contains("make the tasks shorter"), "{no}");
     }
 }

@@ -61,7 +61,8 @@ fn resolve_fault(
     (found.count() == before).then_some(HostFault { at, lasts, on, kind })
 }
 
-/// Kind of the fault, with the one number that it has.
+/// Resolves the kind of the fault that the section at `node` describes, with the number that some kinds have: a delay,
+/// a lost share of the packets, or a rate.
 fn resolve_kind(section: &FaultSection, node: &Node, found: &mut Mistakes) -> Option<FaultKind> {
     let FaultSection { kind, by, part, per_second, .. } = *section;
     let wanted = match kind {

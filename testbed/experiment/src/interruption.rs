@@ -13,13 +13,15 @@ use serde::Deserialize;
 
 use super::cloud::is_spot_type;
 use super::files;
+use super::recorded_prices::PriceDates;
 use super::schedule;
 use super::sections::{
     InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
 };
+use super::weekly;
 use super::zones;
 
-/// A file that says when spot VMs are taken away.
+/// An experiment file, or a part of one, with sections that define the interruptions of spot VMs.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Interruptions {
@@ -57,12 +59,11 @@ pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError
 }
 
 /// Resolves an `[[interruption]]` section, which stands at `node`, in an experiment with this
-/// deadline that launches fewer than `most_vms` VMs. `begins` is the date at which the experiment's
-/// prices begin, in seconds since 1970, if the prices have dates.
+/// deadline that launches fewer than `most_vms` VMs.
 pub(crate) fn check(
     section: &InterruptionSection,
     node: &Node,
-    (deadline, most_vms, begins): (Span, u32, Option<i64>),
+    (deadline, most_vms, dates): (Span, u32, PriceDates),
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
@@ -72,8 +73,11 @@ pub(crate) fn check(
         }
         InterruptionSection::Lifetime(section) => lifetime(section, node, types, found),
         InterruptionSection::Replay(section) => resolve_replay(section, node, types, found),
+        InterruptionSection::Weekly(section) => {
+            weekly::check(section, node, (types, dates.earliest), found)
+        }
         InterruptionSection::Schedule(section) => {
-            schedule::check(section, node, (most_vms, types, begins), found)
+            schedule::check(section, node, (most_vms, types, dates.fixed), found)
         }
     }
 }
@@ -97,7 +101,7 @@ fn resolve_poisson(
     if deadline == Span::ZERO
         && let Some(k) = k_hibernate.or(k_resume)
     {
-        let what = format!("{k} events by the deadline, and there is no deadline");
+        let what = format!("{k} events by the deadline, but there is no deadline");
         let remedy = "write how often they come, such as: hibernate-every = \"15m\"";
         found.add(&node.place, what, remedy);
         return None;
@@ -217,7 +221,7 @@ fn recorded_lives(
             _ => text.parse().map(|end| query.end = Some(end)).err(),
         };
         if let Some(remedy) = wrong {
-            found.add(&at, format!("'{text}' is no {key} of lifetimes"), remedy);
+            found.add(&at, format!("'{text}' is not a possible {key} of lifetimes"), remedy);
             return None;
         }
     }

@@ -57,9 +57,9 @@ fn check_memory(batch: &BatchSetup, node: &Node, found: &mut Mistakes) {
     match batch.simulation(0).job_capacity().memory {
         None if largest > Bytes::ZERO => {
             let what = format!(
-                "jobs want up to {largest} for each process, and nobody says how much memory a processor has"
+                "jobs want up to {largest} for each process, but the memory of a processor is not given"
             );
-            let remedy = "say how much its machine has, such as: memory-per-processor = \"2 GiB\"";
+            let remedy = "give it, such as: memory-per-processor = \"2 GiB\"";
             found.add(&place, what, remedy);
         }
         Some(most) if largest > most => {
@@ -130,7 +130,7 @@ fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut M
     }
 }
 
-/// Number of processors of the machine whose log this is, from the log's header.
+/// Number of processors of the machine that the log at `log` is from, as the log's header gives it.
 fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
     let trace = Trace::from_file(log, File::open(log), None, rules).map_err(|error| match error {
         SwfError::NoMachine { path } => {

@@ -37,6 +37,7 @@ mod sharing;
 mod shown;
 mod tenants;
 mod unknown;
+mod weekly;
 mod workflow;
 mod workload;
 mod wrong_kind;

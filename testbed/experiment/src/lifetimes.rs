@@ -21,7 +21,7 @@ pub(super) fn laws(
     let given = section.lifetimes.as_ref().map(|section| (section, node.innermost("lifetimes")));
     let laws = given_or_all(given, interruptions, place, found)?;
     if laws.is_empty() && found.count() == before {
-        let what = "it rests on the lifetimes of VMs, and no [[interruption]] has a model of them";
+        let what = "it needs the lifetimes of VMs, but no [[interruption]] has a model of them";
         found.add(place, what, LIKE);
     }
     (found.count() == before).then_some(laws)
@@ -29,8 +29,8 @@ pub(super) fn laws(
 
 const LIKE: &str = "say which: lifetimes = { mean = \"6h\" }";
 
-/// The law that is `given` with its place, else those of the experiment's interruptions, of which
-/// each type may have only one; `place` is where a law is needed. `None` after an error.
+/// Returns the lifetime law of the section `given`; without a section, the laws of the experiment's interruptions, of
+/// which each instance type may have one. `place` names the law's user in messages. `None` after an error.
 pub(super) fn given_or_all(
     given: Option<(&LifetimeSection, &Node)>,
     interruptions: Option<&[InterruptionModel]>,

@@ -21,59 +21,63 @@ fn is_usual(spot_checks: &Ppm) -> bool {
     *spot_checks == SPOT_CHECKS
 }
 
-/// How an experiment is run on real processes.
+/// Settings of a run on real processes: speed-up, workers, hibernation, spot checks and limits of errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct Live {
     /// Emulated seconds per real second.
     #[schemars(range(min = 0.001, max = 1e6))]
     pub speedup: Speedup,
-    /// What the tasks really run.
+    /// Program that the tasks of the bag run, unless they are users' own programs.
     pub tasks: BagProgram,
     /// How a VM is hibernated.
     pub hibernate: Hibernate,
-    /// How many workers to wait for; with `cloud.hosts` as many as these, else 1.
+    /// Number of workers to wait for before the run begins; the default is 1, or the number of `cloud.hosts` if it is
+    /// given.
     #[schemars(range(min = 1, max = 10_000))]
     pub workers: u32,
-    /// Parallel jobs may come from outside while it runs: it ends only when it is told to.
+    /// True if parallel jobs may be submitted during the run (`dormouse submit`); the run then ends once it is closed
+    /// (`dormouse close`) and they are done. False if not given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
     /// Share of the hosts' processors kept for agents and CRIU.
     #[schemars(range(min = 0.0, max = 0.9))]
     pub reserve: Ppm,
-    /// Host cores per reference vCPU; as much as fits where it is not given.
+    /// Share of a host's core for each reference vCPU; without it, the largest share that the hosts have room for.
     #[schemars(range(min = 0.001, max = 1.0))]
     pub share: Option<Ppm>,
     /// Real time of silence after which a worker counts as lost.
     pub lost_after: Span,
-    /// Groups of workers that share what a `[[fault]]` may hit, by name: the names of their workers, in which a
+    /// Groups of workers that a `[[fault]]` can hit together, by the name of the group: names of workers, in which a
     /// `*` stands for any letters.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(example = r#"{ a = ["local-0", "local-1"] }"#)]
     pub racks: BTreeMap<String, Vec<String>>,
-    /// Real time for which a worker of another host keeps its VMs without a coordinator and dials it
-    /// again; not less than `lost-after`.
+    /// Real time for which a worker on another host keeps its VMs without a coordinator and tries to reconnect; at
+    /// least `lost-after`.
     pub patience: Span,
-    /// How the VMs on which programs of your own run answer what these ask of the metadata endpoint.
+    /// Settings of the metadata endpoint that VMs offer to users' own programs.
     #[serde(skip_serializing_if = "MetadataSettings::is_default")]
     pub metadata: MetadataSettings,
-    /// The bucket that has the checkpoints beside the run's folder, so that they outlive the coordinator's host.
+    /// Bucket that stores the checkpoints in addition to the run's folder, so that they outlive the coordinator's
+    /// host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_store: Option<CheckpointStore>,
-    /// The part of the run's CPU time that is spent on computing parts of its tasks again on other hosts, once all have
-    /// ended: 0.03 where nobody says, 0 for none.
+    /// Share of the run's CPU time that spot checks may take: after all tasks have ended, parts of them are
+    /// recomputed on other hosts. The default is 0.03; 0 switches the checks off.
     #[serde(skip_serializing_if = "is_usual")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub spot_checks: Ppm,
-    /// Real time for which a certificate is good that a worker is given when it joins, and renews in its session with a third of
-    /// that left: from "1m" to "12h".
+    /// Real time for which the certificate of a worker is valid, from "1m" to "12h". A worker gets the certificate
+    /// when it joins, and renews it when a third of its validity is left.
     #[serde(skip_serializing_if = "CertificateTime::is_usual")]
     #[schemars(example = "1h")]
     pub certificates_valid: CertificateTime,
-    /// The part of its time by which a task may miss what it was promised in a faithful run.
+    /// Largest error of a task in a faithful run: its deviation from the time that it was promised, as a share of
+    /// that time.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
-    /// As `worst_error`, for the mean error over all tasks.
+    /// Largest mean error over all tasks in a faithful run, as a share of the promised time.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub mean_error: f64,
 }
@@ -100,7 +104,7 @@ pub(crate) fn speedup_said(root: &Node) -> SpeedupSaid {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hibernate {
-    /// Frozen in place.
+    /// The processes of a hibernated VM are frozen in place.
     #[default]
     Freeze,
 }

@@ -11,14 +11,13 @@ use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::{Bag, CheckpointConfig, MACHINE, MetadataSettings, Setup};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy};
 use dormouse_tasks::BagProgram;
-use dormouse_units::{Span, Speedup, TypeName};
+use dormouse_units::{Ppm, Span, Speedup, TypeName};
 use serde::de::DeserializeOwned;
 
 use super::live::speedup_said;
 use super::no_experiment::no_experiment;
 use super::own::{self, CollectedPrograms, OwnSaid, Sources};
-use super::recorded_prices::DrawnPrices;
-use super::recorded_prices::PriceFile;
+use super::recorded_prices::{DrawnPrices, PriceDates, PriceFile};
 use super::sections::{AccountVcpus, CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, WorkSections};
 use super::{
@@ -43,7 +42,7 @@ pub struct ExperimentSource<'a> {
     pub replaces_workload: bool,
     /// A user's own program given beside the experiment.
     pub own: OwnSaid,
-    /// Whether the experiment is to be measured: run times that are `measured` are not known yet.
+    /// True if the experiment is loaded in order to be measured: run times given as `measured` may be unknown.
     pub is_unmeasured: bool,
 }
 
@@ -58,9 +57,8 @@ pub struct LoadedExperiment {
     pub notes: Vec<String>,
     /// Contents of the input files of the experiment's tasks.
     pub sources: Sources,
-    /// Emulated seconds for one second of a core, if run times of users' own programs were
-    /// measured; a live run with a part of a core per vCPU has this part of the speed-up. `None` if
-    /// no run time was measured.
+    /// Emulated seconds for one second of a whole core, if run times of users' own programs were measured; `None`:
+    /// none was measured. In a live run whose vCPUs have a share of a core, the speed-up is this share of the value.
     pub pace: Option<Speedup>,
     scheduler: Place,
 }
@@ -97,6 +95,7 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
             "give [checkpoint] a policy, buy on-demand VMs, or make the task shorter"
         }
         PlanError::BadPlan(_) => "give a plan made for this experiment",
+        PlanError::TakesNoPlan { .. } => "leave the plan out",
         _ => "give workload.deadline more time, or raise cloud.limits",
     };
     InputError::new(place, error.to_string(), remedy)
@@ -141,7 +140,7 @@ pub fn open_cloud(
         let place = Place::whole(&format!("{} {}", of_work.option, of_work.path));
         let what =
             "behind EC2's API an experiment has no work of its own: its callers are the work";
-        return Err(InputError::new(&place, what, "leave it out"));
+        return Err(InputError::new(&place, what, "leave this key out"));
     }
     let mut root = root(Some(experiment))?;
     // Numbers of interruptions by the deadline are those of a time that goes on.
@@ -156,11 +155,14 @@ pub fn open_cloud(
     let work = WorkSections { deadline, ..WorkSections::default() };
     let vcpus = root.get("cloud").and_then(|cloud| cloud.get("account-vcpus"));
     let vcpus = vcpus.and_then(|node| read::<AccountVcpus>(node, &mut found)).unwrap_or_default();
+    let vcpu_use = root.get("cloud").and_then(|cloud| cloud.get("vcpu-use"));
+    let vcpu_use = vcpu_use.and_then(|node| read::<Ppm>(node, &mut found)).unwrap_or_default();
     let loaded = check_document(&root, &work, None, &mut found);
     let loaded = found.or(loaded)?;
     let config = DeskConfig {
         on_demand_vcpus: Some(vcpus.on_demand),
         spot_vcpus: Some(vcpus.spot),
+        vcpu_use,
         ..DeskConfig::default()
     };
     Ok(LoadedExperiment { experiment: loaded.experiment.behind_ec2(config), ..loaded })
@@ -371,8 +373,8 @@ fn resolve_bag(
         _ => u32::MAX,
     };
     let before = found.count();
-    let begins = cloud.as_ref().and_then(ResolvedCloud::begins);
-    let interruptions = interruptions(node, (deadline, most_vms, begins), types, found);
+    let dates = cloud.as_ref().map(ResolvedCloud::dates).unwrap_or_default();
+    let interruptions = interruptions(node, (deadline, most_vms, dates), types, found);
     let right = (found.count() == before).then_some(&interruptions[..]);
     if let Some(scheduler) = &mut scheduler {
         scheduler::laws(scheduler, node.get("scheduler"), right, found);
@@ -467,7 +469,7 @@ fn default_bids(
 /// Resolves the interruptions of spot VMs.
 pub(crate) fn interruptions(
     node: &Node,
-    (deadline, most_vms, begins): (Span, u32, Option<i64>),
+    (deadline, most_vms, dates): (Span, u32, PriceDates),
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Vec<InterruptionModel> {
@@ -476,7 +478,7 @@ pub(crate) fn interruptions(
     };
     let check = |node: &Node| {
         let section: InterruptionSection = read(node, found)?;
-        interruption::check(&section, node, (deadline, most_vms, begins), types, found)
+        interruption::check(&section, node, (deadline, most_vms, dates), types, found)
     };
     list.iter().filter_map(check).collect()
 }
@@ -492,8 +494,8 @@ fn resolve_provider(
     let cloud =
         section(node, "cloud", found).and_then(|section| cloud::check(section, at, None, found));
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
-    let begins = cloud.as_ref().and_then(ResolvedCloud::begins);
-    let interruptions = interruptions(node, (deadline, u32::MAX, begins), types, found);
+    let dates = cloud.as_ref().map(ResolvedCloud::dates).unwrap_or_default();
+    let interruptions = interruptions(node, (deadline, u32::MAX, dates), types, found);
     let cloud = cloud?;
     let setup = Setup {
         seed,

@@ -6,7 +6,7 @@ use dormouse_documents::instead;
 
 use super::BuiltinExperiment;
 
-/// The mistake in the name, and a remedy.
+/// Error text and remedy for a name that is neither an experiment file nor a built-in experiment.
 pub(crate) fn no_experiment(name: &str, is_like_a_path: bool) -> (String, String) {
     let path = Path::new(name);
     if path.is_dir() {

@@ -2,8 +2,10 @@
 
 mod commands;
 mod form;
+mod handed;
 mod inputs;
 mod measured;
+mod node;
 mod programs;
 mod said;
 mod saved;
@@ -17,6 +19,7 @@ pub use said::OwnSaid;
 
 pub(crate) use commands::{UnusableCommand, commands};
 pub(crate) use form::RuntimeGiven;
+pub(crate) use handed::hand_on;
 pub(crate) use inputs::{InputFiles, within};
 pub(crate) use measured::read_measures;
 pub(crate) use programs::CollectedPrograms;

@@ -38,7 +38,8 @@ pub(crate) fn read(
     plan.check(catalogue, bag).map_err(unfit)?;
     let (plan, again) = plan.reckoned(scheduler, catalogue, bag, checkpoint);
     if again {
-        let what = "its times contradict the bag's run times and were made again from these";
+        let what =
+            "its times contradict the bag's run times, and were computed again from the run times";
         notes.push(format!("{place}: {what}"));
     }
     let (end, deadline) = (plan.makespan, bag.deadline);
@@ -51,7 +52,7 @@ pub(crate) fn read(
 /// Figures of the plan of a bag, to compare with those of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedFigures {
-    /// Planned end of the last task, boot included.
+    /// Time from the beginning of the run to the planned end of the last task, boot included.
     pub makespan: Span,
     /// Cost of a run that goes as planned, by the provider's tariff.
     pub bill: Money,

@@ -13,8 +13,8 @@ use dormouse_units::{Span, TypeName};
 
 use super::files;
 
-/// Selection of prices from a file that holds several kinds; a property that is not given may have any value, if all
-/// prices have the same.
+/// Selection of prices from a file, by type, zone and product. A property that is not given does not restrict the
+/// selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "The columns of the file")]
 pub struct Pick {
@@ -27,8 +27,8 @@ pub struct Pick {
     /// Product to read from a file of several products, such as Linux/UNIX
     #[arg(long, value_name = "PRODUCT")]
     pub product: Option<String>,
-    /// Which column (or key of JSON entries) is time, price, type, zone or product, by its heading or its number, where
-    /// it isn't told by itself: price=SpotPrice
+    /// Column (or key of JSON entries) of time, price, type, zone or product, by its heading or number, where it is
+    /// not recognised automatically: price=SpotPrice
     #[arg(long = "column", value_name = "NAME=HEADING")]
     pub columns: Vec<Chosen>,
 }

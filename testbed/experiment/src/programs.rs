@@ -91,9 +91,8 @@ impl Experiment {
         Ok(policies)
     }
 
-    /// Schedulers of the experiment's work, like [`Experiment::policies`], with policies that repeat the
-    /// decisions of these steps in place of programs: for a run in which the same happens at other
-    /// times.
+    /// Schedulers of the experiment's work, like [`Experiment::policies`], with a policy in place of each program
+    /// that repeats its decisions in these steps: for a run in which the same events happen at different times.
     pub fn following(&self, bag: Option<Box<dyn Policy>>, steps: &[Step]) -> Policies {
         let mut policies = self.policies(bag);
         for (work, policy) in &mut policies {

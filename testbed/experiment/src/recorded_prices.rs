@@ -119,7 +119,7 @@ fn read<'a>(
         let remedy = "keep either start or drawn-start";
         return Err(InputError::new(
             &place,
-            "its start is both given and to be drawn at random",
+            "it has both a start and drawn-start, which draws the start",
             remedy,
         ));
     }
@@ -189,7 +189,7 @@ impl ReadPrices<'_> {
         self.record.dates().is_some()
     }
 
-    /// Time of the record before the common clock begins.
+    /// Time from the beginning of the record to the beginning of the common time span of all records.
     fn span_before(&self, clock: Option<RecordDates>) -> Span {
         let both = self.record.dates().zip(clock);
         both.map(|(own, clock)| own.time_before(clock)).unwrap_or_default()
@@ -235,9 +235,13 @@ fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, Input
     };
     match rows.iter().map(row).collect::<Option<Vec<_>>>() {
         Some(rows) if !rows.is_empty() => Ok(PriceTrace::new(rows)),
-        _ => {
+        unreadable => {
+            let what = match unreadable {
+                Some(_) => "it has no prices",
+                None => "one of these is not a time with a price",
+            };
             let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
-            Err(InputError::new(place, "these are not prices", remedy))
+            Err(InputError::new(place, what, remedy))
         }
     }
 }
@@ -269,6 +273,17 @@ impl DrawnPrices {
             self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.draw_trace(seed)));
         generated.chain(recorded)
     }
+}
+
+/// Dates at which the experiment's prices begin, in seconds since 1970.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PriceDates {
+    /// Date at which the prices of every run begin; `None` if the prices have no dates, or if each run draws its own
+    /// date.
+    pub(crate) fixed: Option<i64>,
+    /// Date at which the prices begin, or the earliest possible one if each run draws its own; `None` if the prices
+    /// have no dates.
+    pub(crate) earliest: Option<i64>,
 }
 
 /// A file with spot prices of a type.

@@ -79,7 +79,7 @@ pub(crate) fn check(
             let remedy = "leave it out, or give the file: csv = \"requests.csv\"";
             found.add(
                 inside.place_of(key),
-                "it says how a file is to be read, and there is none",
+                "it says how a file is to be read, but no file is given",
                 remedy,
             );
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Market, ResourceVector};
+use dormouse_cloud::{InterruptionModel, Market, ResourceVector};
 use dormouse_ec2::{ApiDesk, DeskConfig, DeskPolicy, Ec2Session};
 use dormouse_engine::Run;
 use dormouse_engine::jobs::JobSimulation;
@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{BatchSetup, DrawnPrices, Live, OwnTasks, PriceFile};
 
-/// An experiment with everything resolved: all that a run needs. It is stored in the first line of
-/// the event log, so that a log can be replayed by itself.
+/// An experiment with all references resolved and all defaults filled in: all that a run needs. It is stored in the
+/// first line of the event log, so that the log can be replayed by itself.
 ///
 /// Its work is a bag of tasks, parallel jobs, requests for VMs, or several of these, which then
 /// share the provider, each with its own scheduler.
@@ -51,7 +51,7 @@ pub struct Experiment {
     /// Files of spot prices; their prices are part of the setup or of the drawn prices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub price_files: Vec<PriceFile>,
-    /// Hosts of a virtual run; if empty, one host without bounds.
+    /// Hosts of the provider in a virtual run; if empty, there is one host without limits.
     pub hosts: Vec<ResourceVector>,
     /// Settings of a live run.
     pub live: Live,
@@ -75,10 +75,16 @@ pub type Planned = (Option<Box<dyn Policy>>, Option<Plan>);
 pub type Policies = Vec<(Share, Box<dyn Policy>)>;
 
 impl Experiment {
-    /// Changes the seed; drawn prices are drawn again.
+    /// Changes the seed; drawn prices are drawn again, and with them the date at which the run begins.
     pub fn seed(&mut self, seed: u64) {
         self.setup.seed = seed;
         self.setup.terms.prices.extend(self.drawn_prices.draw(seed));
+        let Some(begins) = self.prices_begin() else { return };
+        for model in &mut self.setup.interruptions {
+            if let InterruptionModel::Weekly { rates, .. } = model {
+                Arc::make_mut(rates).begin_at(begins);
+            }
+        }
     }
 
     /// This experiment's cloud behind EC2's API: only callers launch VMs, and its tasks, jobs and requests are left

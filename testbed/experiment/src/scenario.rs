@@ -8,6 +8,7 @@ use dormouse_units::Span;
 
 use super::cloud;
 use super::load::{interruptions, metadata_settings, root, section};
+use super::recorded_prices::PriceDates;
 use super::schema;
 use super::sections::CloudSection;
 
@@ -18,7 +19,7 @@ pub struct SpotScenario {
     pub interruptions: Vec<InterruptionModel>,
     /// Types that the provider offers as spot VMs, sorted by name; empty if none are given.
     pub types: Types,
-    /// Notice before the end of a preempted VM.
+    /// Time from the notice of a preemption to the end of the VM.
     pub notice: Span,
     /// Recommendations to replace spot VMs.
     pub rebalancing: RebalanceRule,
@@ -61,16 +62,16 @@ fn resolve_scenario(root: &Node, found: &mut Mistakes) -> Option<SpotScenario> {
     let at = root.get("cloud").unwrap_or(root);
     let section = section::<CloudSection>(root, "cloud", found)?;
     let notice = section.preemption_notice;
-    let (types, begins, rebalancing, mut notes) = if section.offers_types() {
+    let (types, dates, rebalancing, mut notes) = if section.offers_types() {
         let cloud = cloud::check(section, at, None, found)?;
-        let (begins, rebalancing) = (cloud.begins(), cloud.terms.rebalance_rule());
-        (Some(cloud.catalogue.types), begins, rebalancing, cloud.notes)
+        let (dates, rebalancing) = (cloud.dates(), cloud.terms.rebalance_rule());
+        (Some(cloud.catalogue.types), dates, rebalancing, cloud.notes)
     } else {
-        (None, None, cloud::rebalancing_of(&section, at, found), Vec::new())
+        (None, PriceDates::default(), cloud::rebalancing_of(&section, at, found), Vec::new())
     };
     let deadline: Option<Span> =
         root.get("workload").and_then(|work| work.text("deadline")?.parse().ok());
-    let amid = (deadline.unwrap_or_default(), u32::MAX, begins);
+    let amid = (deadline.unwrap_or_default(), u32::MAX, dates);
     let interruptions = interruptions(root, amid, types.as_ref(), found);
     let metadata = root.get("live").and_then(|live| live.get("metadata"));
     let metadata: MetadataSettings =
@@ -139,7 +140,7 @@ mod tests {
             ("[[interruption]]\nmodel = \"schedule\"\n", "nothing happens in it"),
             (
                 &*format!("{ACTS}[live.metadata]\ntags = {{ \"a/b\" = \"x\" }}\n"),
-                "'a/b' is no name of a tag",
+                "'a/b' can't be the name of a tag",
             ),
             (
                 &*format!(

@@ -51,7 +51,7 @@ fn of_file(
             Some(moment) => Some(moment.second),
             None => {
                 let remedy = "write it like: 2024-01-31 12:00:00";
-                found.add(node.place_of("begins"), format!("'{text}' is no date"), remedy);
+                found.add(node.place_of("begins"), format!("'{text}' is not a date"), remedy);
                 return Vec::new();
             }
         },

@@ -24,21 +24,21 @@ pub(crate) use checkpoint::{CheckpointSection, Policy};
 pub(crate) use cloud::{
     AccountVcpus, AvailabilityPart, AvailabilitySection, BurstableSection, CloudSection,
     HostSection, LeadSection, LimitsSection, PricesPart, PricesSection, RebalanceSection,
-    TypeSection,
+    StoppedDiskSection, TypePricesSection, TypeSection,
 };
 pub(crate) use fault::{FaultName, FaultSection};
 pub(crate) use interruption::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
-    ScheduleSection,
+    ScheduleSection, WeeklySection,
 };
 pub(crate) use own::{ReferenceSection, VerifySection};
 pub(crate) use workload::{
-    BagSection, ModelSection, NoiseSection, Part, RequestsSection, Runtime, SharingSection,
-    TaskSection, WorkloadSection,
+    BagSection, ModelSection, NoiseSection, Part, RequestsSection, Runtime, SeveralCores,
+    SharingSection, TaskSection, WorkloadSection,
 };
 
-/// An experiment: what the provider offers and takes away, the work, who schedules it, and how it is
-/// run live.
+/// An experiment: the provider's offer and its interruptions, the work, the scheduler of the work, and settings of
+/// live runs.
 #[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(title = "A Dormouse experiment")]
@@ -53,26 +53,27 @@ pub(crate) struct File {
     /// Random seed: a different seed gives a different run.
     #[serde(default = "first_seed")]
     seed: u64,
-    /// What the provider offers, and its rules.
+    /// What the provider offers, and its rules for launches, prices and bills.
     cloud: Option<CloudSection>,
-    /// When spot VMs are taken away and given back; each adds to the others.
+    /// Interruptions of spot VMs, and when they end; the interruptions of several sections add up.
     #[serde(default)]
     interruption: Vec<InterruptionSection>,
-    /// What goes wrong in a live run, of the network and the hosts.
+    /// Faults of the network and the hosts that are injected into a live run.
     #[serde(default)]
     fault: Vec<FaultSection>,
     /// The work that is to be run.
     workload: Option<WorkloadSection>,
-    /// Who decides what runs where and when.
+    /// The scheduler, which decides what runs where and when.
     scheduler: Option<SchedulerSection>,
-    /// When tasks or jobs are checkpointed, and what that costs them.
+    /// Rule for the checkpoints of tasks or jobs, and their cost.
     checkpoint: Option<CheckpointSection>,
-    /// How two VMs on a processor share it, of parallel jobs in virtual time.
+    /// How two VMs of parallel jobs share a processor in a virtual run; keys that are not given have the values of the
+    /// MEASY paper.
     sharing: Option<SharingSection>,
     /// How the experiment is run on real processes.
     live: Option<Live>,
-    /// Those who share the provider, each with a workload and a scheduler of its own: a bag of tasks,
-    /// parallel jobs, or VMs that are requested, which need no scheduler.
+    /// Tenants that share the provider. Each has a workload of its own and a scheduler for it: a bag of tasks,
+    /// parallel jobs, or requests for VMs, which need no scheduler.
     #[serde(default)]
     tenant: Vec<TenantSection>,
 }
@@ -81,22 +82,23 @@ const fn first_seed() -> u64 {
     1
 }
 
-/// One who shares the provider.
+/// A tenant, who shares the provider with other tenants.
 #[derive(JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[expect(dead_code, reason = "as above")]
 pub(crate) struct TenantSection {
     /// The work of the tenant.
     workload: WorkloadSection,
-    /// Who schedules that.
+    /// The scheduler of the tenant's work.
     scheduler: Option<SchedulerSection>,
-    /// When the tenant's tasks or jobs are checkpointed.
+    /// Rule for the checkpoints of the tenant's tasks or jobs, and their cost.
     checkpoint: Option<CheckpointSection>,
-    /// How two VMs on a processor share it, of parallel jobs in virtual time.
+    /// How two VMs of the tenant's parallel jobs share a processor in a virtual run; keys that are not given have the
+    /// values of the MEASY paper.
     sharing: Option<SharingSection>,
 }
 
-/// A scheduler by its name, with the parameters that it has.
+/// The name of a scheduler, with the parameters of that scheduler.
 pub(crate) struct SchedulerSection;
 
 impl JsonSchema for SchedulerSection {
@@ -119,8 +121,8 @@ impl JsonSchema for SchedulerSection {
     }
 }
 
-/// The schema table of a scheduler program for any work: the program's parameters, and further keys
-/// for jobs.
+/// The schema of the table of a scheduler program, which may schedule any work: the program's own keys, and those for
+/// jobs.
 fn program(generator: &mut SchemaGenerator) -> Value {
     let mut own = properties(&ProgramConfig::json_schema(generator));
     let of_jobs = properties(&BatchSchedulerConfig::json_schema(generator));
@@ -138,7 +140,7 @@ fn program(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// The schema table of one scheduler: the parameters of `P` and its own.
+/// The schema of a scheduler's table: the keys of the parameters `P`, and the scheduler's further keys.
 fn one<P: JsonSchema>(
     generator: &mut SchemaGenerator,
     name: &str,
@@ -160,15 +162,16 @@ pub(crate) fn properties(schema: &Schema) -> Map<String, Value> {
     schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// The key `preset`, which is no parameter: it gives the values of parameters that are not given.
+/// The schema of the key `preset`, which is not a parameter of the scheduler: it names a set of values for parameters
+/// that are not given.
 fn preset() -> Value {
     serde_json::json!({
-        "description": "What holds where a parameter is not given.",
+        "description": "Where the values of parameters come from that are not given.",
         "default": "paper",
         "oneOf": [
-            { "const": "paper", "description": "The text, its gaps closed." },
+            { "const": "paper", "description": "The text of the Burst-HADS paper, and our choices where it gives no value." },
             { "const": "artifact",
-              "description": "The rules of the authors' published code where they differ." },
+              "description": "As `paper`, but the rules of the authors' published code where they differ from the text." },
         ],
     })
 }

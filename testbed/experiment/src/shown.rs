@@ -8,8 +8,8 @@ use super::Experiment;
 use super::sections::properties;
 
 impl Experiment {
-    /// All values of the experiment as in the first line of `events.jsonl`, together with defaults that are left out
-    /// there: times in microseconds, memory in bytes, prices in 10^-9 dollars per hour, parts in millionths.
+    /// All values of the experiment as in the first line of `events.jsonl`, and the defaults that are left out there:
+    /// times in microseconds, memory in bytes, prices in 10^-9 dollars per hour, shares in millionths.
     pub fn shown(&self) -> Value {
         let mut all = json!(self);
         let ProviderTerms {

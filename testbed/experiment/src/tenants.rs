@@ -8,20 +8,23 @@
 use dormouse_documents::{Mistakes, Node, Value, missing};
 use dormouse_units::Span;
 
-/// Sections of each kind of work of an experiment.
+/// Sections of an experiment's work, one for each kind of work.
 #[derive(Debug, Default)]
 pub(crate) struct WorkSections {
-    /// Sections of the bag, together with the experiment's own sections.
+    /// Sections that describe the bag of tasks, together with the experiment's sections that apply to all tenants; `None`:
+    /// the experiment has no bag.
     pub(crate) bag: Option<Node>,
-    /// Sections of the parallel jobs; without the experiment's own sections if the jobs have a tenant of their own.
+    /// Sections that describe the parallel jobs, without the experiment's other sections if a tenant has the jobs; `None`:
+    /// there are no jobs.
     pub(crate) jobs: Option<Node>,
-    /// Sections of the requests, together with the experiment's own sections.
+    /// Sections that describe the requests for VMs, together with the experiment's sections that apply to all tenants;
+    /// `None`: there are no requests.
     pub(crate) requests: Option<Node>,
-    /// Deadline of a bag that is left out; numbers of interruptions are per deadline.
+    /// Deadline of a bag whose tasks are left out, since expected numbers of interruptions are given per deadline.
     pub(crate) deadline: Option<Span>,
 }
 
-/// A kind of work.
+/// A kind of a tenant's work: a bag, parallel jobs, or requests for VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TenantKind {
     Bag,
@@ -54,7 +57,7 @@ impl TenantKind {
     }
 }
 
-/// Keys that belong to a tenant if the experiment has tenants.
+/// Keys of an experiment file that belong to a `[[tenant]]` if the experiment has tenants.
 const OWN: [&str; 4] = ["workload", "scheduler", "checkpoint", "sharing"];
 
 /// Adds defaults to an experiment: the kind of a workload is a bag, and a bag's scheduler is the first of the built-in
@@ -129,7 +132,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<WorkSections> {
             workload.get("processors").is_none() && workload.text("kind") != Some("jobs")
         })
     {
-        let what = "nobody says how many processors the jobs' machine has";
+        let what = "the number of processors of the jobs' machine is not given";
         let remedy = "add processors to the tenant's workload, such as: processors = 16";
         found.add(&jobs.place, what, remedy);
     }
@@ -161,13 +164,13 @@ fn work_without_tenants(root: &Node, found: &mut Mistakes) -> Option<WorkSection
         deadline: None,
     };
     if work.jobs.is_some() {
-        let why = "parallel jobs alone have a machine of their own, which nobody takes away";
+        let why = "this applies to VMs, but parallel jobs alone have a machine of their own, which is never interrupted";
         not_with(root, &["cloud", "interruption"], why, found);
     }
     Some(work)
 }
 
-/// Adds a mistake, with this reason, for each of these keys that is given.
+/// Adds a mistake with the reason `why` for each of the keys `keys` that the table at `node` has.
 fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     for given in keys.iter().filter_map(|key| node.get(key)) {
         found.add(&given.place, why, "take it out");

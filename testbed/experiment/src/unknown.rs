@@ -8,7 +8,7 @@ use dormouse_units::TaskId;
 
 use super::Experiment;
 
-/// Remedy if a run time is needed.
+/// Remedy for an unknown run time where one is needed.
 const REMEDY: &str = "give one (runtime = \"150s\", --runtime 150s), or measure it with `dormouse measure` (runtime = \
                       \"measured\")";
 

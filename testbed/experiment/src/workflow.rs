@@ -11,7 +11,7 @@ use dormouse_policies::BagSchedulerName;
 use dormouse_units::{Bytes, TaskId};
 use dormouse_workload::Workflow;
 
-use super::sections::{BagSection, TaskSection};
+use super::sections::{BagSection, SeveralCores, TaskSection};
 use super::workload::{MEMORY, MOST_TASKS, WrittenTasks};
 use super::{
     files,
@@ -47,11 +47,28 @@ pub(crate) fn tasks(
         return None;
     }
     workflow.left_out.iter().for_each(|said| found.note(format!("{file}: {said}")));
-    let several = workflow.tasks.iter().filter(|task| task.cores.is_some_and(|cores| cores > 1));
-    let several = several.count();
-    if several > 0 {
-        let said = "ask for several cores; each has one vCPU";
-        found.note(format!("{file}: {several} tasks {said}"));
+    let mut several =
+        workflow.tasks.iter().filter(|task| task.cores.is_some_and(|cores| cores > 1));
+    if let Some(first) = several.next() {
+        let (name, count) = (&first.name, several.count() + 1);
+        match section.several_cores {
+            SeveralCores::OneVcpu => {
+                found.note(format!(
+                    "{file}: {count} tasks ask for several cores; each has one vCPU, and runs as long as the file says"
+                ));
+            }
+            SeveralCores::Refused => {
+                let what = format!(
+                    "'{name}' asks for several cores, as do {count} tasks in all, and a task of a bag has one vCPU"
+                );
+                let remedy = format!(
+                    "leave several-cores out if one vCPU will do, or make parallel jobs of it: dormouse workload \
+                     convert {file} --to swf -o {}.swf",
+                    Path::new(file).file_stem().unwrap_or_default().to_string_lossy()
+                );
+                found.add(place, what, remedy);
+            }
+        }
     }
     let all = types.into_iter().flat_map(Types::keys);
     let mut tasks = match workflow.bag(all, (section.runtime, section.memory)) {

@@ -124,7 +124,8 @@ pub(crate) fn check(
     Some(WrittenBag { bag: Bag { tasks: tasks.into(), deadline }, own, sources })
 }
 
-/// Place of the key by which tasks of the section at `node` come later than others.
+/// Place of the key by which some tasks of the section at `node` are submitted after the beginning of the run;
+/// `None`: there are no such tasks.
 pub(crate) fn later(section: &BagSection, node: &Node) -> Option<Place> {
     let n = section.task.iter().position(|task| task.submitted > Span::ZERO)?;
     Some(node.innermost(&format!("task.{n}.submitted")).place.clone())
@@ -159,9 +160,12 @@ fn programs_of(
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let (mut own, mut files) = (CollectedPrograms::default(), InputFiles::default());
     let written = own::written((program, count), node, &mut files, found);
+    let mut wanted = BTreeMap::new();
     for (id, one) in (0..).map(TaskId::new).zip(written) {
         own.add(id, &one.kind, one.program, RuntimeSaid::Said);
+        wanted.insert(id, one.wanted);
     }
+    own::hand_on(&[], wanted, &mut own, found);
     (own, files.into_sources())
 }
 
@@ -202,7 +206,7 @@ fn written_tasks(
     let deadline = section.deadline.unwrap_or(DEADLINE);
     let (mut all, mut files) = (WrittenTasks::default(), InputFiles::default());
     let mut measures = MeasureReader::new(section, node);
-    let mut entries = Vec::new();
+    let (mut entries, mut wanted) = (Vec::new(), BTreeMap::new());
     for (task, node) in sections {
         let first = all.tasks.len();
         let is_in_time = |submitted: Span, place: &Place, found: &mut Mistakes| {
@@ -253,6 +257,9 @@ fn written_tasks(
             let (name, submitted) = (one.name, one.submitted);
             all.tasks.push(Task { name, memory, runtime, submitted, after: Vec::new() });
             all.own.add(id, &one.kind, one.program, said);
+            if !one.wanted.is_empty() {
+                wanted.insert(id, one.wanted);
+            }
         }
         if all.tasks.len() as u64 > MOST_TASKS {
             found.add(&node.place, too_many(), "run fewer at a time");
@@ -261,6 +268,7 @@ fn written_tasks(
         entries.push(workflow::SectionTasks { of: task, node, tasks: first..all.tasks.len() });
     }
     workflow::follow(&entries, &mut all.tasks, found);
+    own::hand_on(&all.tasks, wanted, &mut all.own, found);
     all.own.pace = measures.pace().filter(|_| all.own.tasks.has_measured());
     all.sources = files.into_sources();
     Some(all)
@@ -354,7 +362,8 @@ impl<'a> MeasureReader<'a> {
             self.read = Some(match &self.file {
                 Some(file) => found.take(own::read_measures(file)),
                 None => {
-                    let what = "the runtime of tasks is measured, and no file has what was";
+                    let what =
+                        "a task's runtime is `measured`, but no file of measured times is given";
                     let remedy = "make one with `dormouse measure`, and name it: measured = \"measured.json\"";
                     found.add(self.place, what, remedy);
                     None

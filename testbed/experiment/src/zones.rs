@@ -45,8 +45,8 @@ pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut 
     types.values().flat_map(|kind| zones.iter().map(|zone| in_zone(kind, zone))).collect()
 }
 
-/// Types that a name means: the one with this name, or, if it has no zone and there are zones, that
-/// type in each of them. An unknown name is returned unchanged.
+/// Returns the types that a name means: the type with exactly this name, or, for a name without a zone, the type in
+/// each zone. An unknown name is returned unchanged.
 pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
     if types.contains_key(name) {
         return vec![name.clone()];

@@ -159,6 +159,7 @@ class Decisions(unittest.TestCase):
                 self.start(4, second, range(2), tier="background", mode="baseline", reason="stolen")
                 self.stop(3, first, keep=True)
                 self.checkpoint(4, second)
+                self.fall_back(3, 250_000)
                 self.promote(4, second)
                 self.promote(4, second, "kill", [1, 0])
                 self.set_mode(3, first, "burst")
@@ -185,6 +186,7 @@ class Decisions(unittest.TestCase):
                 },
                 {"decision": "stop", "task": 3, "vm": 0, "keep": True},
                 {"decision": "checkpoint", "task": 4, "vm": 1},
+                {"decision": "fall-back", "task": 3, "done": 250_000},
                 {"decision": "promote", "task": 4, "vm": 1, "by": "swap"},
                 {"decision": "promote", "task": 4, "vm": 1, "by": {"kill": {"on": [1, 0]}}},
                 {"decision": "set-mode", "task": 3, "vm": 0, "mode": "burst"},

@@ -27,11 +27,11 @@ use crate::run_view::RunResults;
 use crate::verdict::live_results;
 use left_files::left_files;
 
-/// Files that are not made from the log's steps alone.
+/// Files of a run's folder that are not made from the log's steps alone: the seal and the log itself.
 const NOT_COMPARED: [&str; 2] = [dormouse_log::SEAL, dormouse_log::FILE];
 /// Files that commands may add to the folder of a finished run.
 const LATER: [&str; 2] = ["http", "twin.csv"];
-/// Greatest length of a line that is quoted in a difference, in characters.
+/// Greatest length of a line that is quoted in the description of a difference, in characters.
 const LONGEST: usize = 80;
 
 /// The reason for which the folder can't be checked against its seal, if there is one.
@@ -240,7 +240,7 @@ fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut
                         }),
                         None => Verdict::Unchecked("the end of its program is not known"),
                     },
-                    (None, None, _) => Verdict::Unchecked("there is none"),
+                    (None, None, _) => Verdict::Unchecked("its worker reported no answer"),
                     (None, Some(result), Some(job)) => {
                         let real = experiment.live.speedup.to_real(job.runtime);
                         let phases = phases_of(real, live.phase());
@@ -313,8 +313,7 @@ fn check_arrivals(
     Ok(())
 }
 
-/// Makes every file of the run again from the run's log, and compares it with the file in the
-/// folder.
+/// Recreates every file of the run from the run's log, and compares it with the file in the folder.
 fn check_rebuilt_files(
     folder: &Path,
     log: &RunLog,

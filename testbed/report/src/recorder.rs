@@ -61,12 +61,12 @@ impl<'a> RunRecorder<'a> {
         self.tables.are_any()
     }
 
-    /// Whether every step is needed, not only those that [`Self::is_needed`] names.
+    /// Whether the log or the tables need every step, not only those that [`Self::is_needed`] names.
     const fn wants_all(&self) -> bool {
         self.log.takes_steps() || self.tables.want_all()
     }
 
-    /// Whether a step is needed even if not every step is.
+    /// Whether a step must be recorded even if the log and the tables don't need every step.
     fn is_needed(step: &Step) -> bool {
         !step.decisions.is_empty() || is_of_jobs(step)
     }

@@ -77,9 +77,9 @@ fn called_results<'a>(
 /// Source of the decisions of scheduler programs in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DecisionSource {
-    /// From the scheduler program, which is started.
+    /// Decisions come from the scheduler program, which is started.
     New,
-    /// From the steps in the log of an earlier run; the program is not started.
+    /// Decisions come from the steps in the log of an earlier run; the program is not started.
     Kept,
 }
 

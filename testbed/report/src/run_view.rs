@@ -1,6 +1,7 @@
 //! One view of a run of any kind: built once from its results, and written as text for a terminal,
 //! a page, a chart, tables, a summary and a trace.
 
+mod answers;
 mod bag;
 mod beside;
 mod dates;
@@ -90,7 +91,8 @@ impl RunView {
             let parts = line.parts.iter().filter(|(_, part)| !part.is_empty());
             let parts: Vec<_> = parts.map(|(tone, part)| terminal.toned(*tone, part)).collect();
             let value = parts.join("  ");
-            format!("  {} {value}", terminal.dim(&format!("{:<13}", line.name)))
+            let line = format!("  {} {value}", terminal.dim(&format!("{:<13}", line.name)));
+            terminal.wrapped(&line, 16)
         });
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -77,7 +77,7 @@ impl<'a> RunTables<'a> {
         self.jobs.is_some() || self.requests.is_some()
     }
 
-    /// Whether every step is needed, not only those about parallel jobs.
+    /// Whether the tables need every step, not only those about parallel jobs.
     pub(crate) const fn want_all(&self) -> bool {
         self.requests.is_some()
     }

@@ -124,7 +124,8 @@ fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a
     }
 }
 
-/// Part of the cores of all believed hosts that processes outside the run used.
+/// Share of cores that processes outside the run used, over all hosts whose reports are trusted; `None` if it is
+/// unknown.
 fn other_load(facts: &LiveFacts) -> Option<f64> {
     let believed = facts.loads.iter().filter(|(host, _)| !facts.disbelieved.contains_key(host));
     let loads: Vec<&LoadReport> = believed.map(|(_, load)| load).collect();

@@ -8,7 +8,7 @@ use dormouse_engine::drive::{
 use dormouse_engine::jobs::SubmissionEvents;
 use dormouse_model::{Step, Submission, VmRequest};
 use dormouse_policies::Policy;
-use dormouse_units::{Span, Time};
+use dormouse_units::Time;
 use dormouse_workload::WorkloadError;
 
 use crate::jobs::JobsError;
@@ -92,15 +92,5 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
     let beginning = beginning_events(hosts).into_iter().map(Ok);
     let outside = beginning.chain(in_order(submissions, requests));
     let followers = followers.unwrap_or_default();
-    play_handing_over(run, world, outside, followers, limit(experiment), see)
-}
-
-/// Time limit of a run: a hundred deadlines and a day; no limit with parallel jobs, whose length is not known.
-pub(crate) fn limit(experiment: &Experiment) -> Time {
-    match experiment.jobs {
-        None if experiment.scheduler.is_some() => {
-            Time::ZERO + experiment.setup.bag.deadline.times(100) + Span::from_secs(86_400)
-        }
-        _ => Time::from_micros(u64::MAX),
-    }
+    play_handing_over(run, world, outside, followers, experiment.time_limit(), see)
 }

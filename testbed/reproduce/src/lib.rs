@@ -14,5 +14,6 @@ pub mod compare;
 pub mod engine;
 pub mod measures;
 pub mod papers;
+mod ranked;
 mod runs;
 pub mod sweep;

@@ -5,7 +5,7 @@ use dormouse_analysis::{METRICS, RunFigure, RunSample};
 use dormouse_estimate::FEWEST;
 use dormouse_view::TimeUnit;
 
-/// A figure of many runs, in the unit that its page has for times.
+/// A figure of many runs that a page shows; if the figure is a time, with the unit that the page has for all times.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownFigure {
     /// The figure, in its own unit.
@@ -18,7 +18,7 @@ pub struct ShownFigure {
 pub struct ShownFigures {
     /// Figures shown to people, in the order in which they are reported.
     pub told: Vec<ShownFigure>,
-    /// Figures left out because nothing of the kind happened in any run.
+    /// Figures left out because the events that they measure happened in no run.
     uneventful: Vec<&'static RunFigure>,
     /// Whether some figure has no interval because it has too few runs for an interval above zero.
     has_too_few: bool,
@@ -48,7 +48,7 @@ impl ShownFigure {
         Self::own_seconds(self.metric).map_or(x, |own| x * own / self.unit.seconds())
     }
 
-    /// Number of decimals for people.
+    /// Number of decimals with which the figure is shown to people.
     #[must_use]
     pub fn digits(&self) -> usize {
         let digits = self.metric.digits;
@@ -79,7 +79,8 @@ impl ShownFigure {
 }
 
 impl ShownFigures {
-    /// The figures that the runs have, cell by cell; figures named in `always` are never left out.
+    /// Selects figures of the runs in `samples`, given cell by cell: those of events that happened in some run, those that every
+    /// table has, and those named in `always`.
     #[must_use]
     pub fn of_runs(samples: &[Vec<RunSample>], always: &[&str]) -> Self {
         let all = || samples.iter().flatten();
@@ -153,7 +154,7 @@ impl ShownFigures {
     }
 }
 
-/// A figure of a run, or its mean over the run's batches.
+/// A figure of a run, or its mean over the run's batches; `None` if the run has no such figure.
 pub(crate) fn figure(sample: &RunSample, metric: &str) -> Option<f64> {
     dormouse_analysis::series(std::slice::from_ref(sample), metric).estimate().map(|of| of.mean)
 }

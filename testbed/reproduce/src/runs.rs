@@ -18,9 +18,9 @@ pub(crate) const FILES: &str = if TypedTable::WRITES_PARQUET {
 /// Name of the column of seeds.
 const SEED: &str = "seed";
 
-/// One run as a row.
+/// One run as a row of the table of runs.
 pub(crate) struct RunRow<'a> {
-    /// Cells that identify the run, beside its seed.
+    /// Values of the label columns, which identify the run together with its seed.
     pub(crate) labels: Vec<String>,
     /// Seed of the run.
     pub(crate) seed: u64,

@@ -13,11 +13,11 @@ const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
 /// Memory of a task: 10 MB, as for the built-in synthetic jobs.
 const MEMORY: u64 = 10_000_000;
 
-/// Time that a checkpoint costs (see [`dormouse_experiment`]). Each of these tasks has one at half its work, more than
-/// the tasks of built-in experiments have.
+/// Emulated seconds that a checkpoint costs (see [`dormouse_experiment`]). Each task of a calibration has a checkpoint at half its
+/// work, more than the tasks of built-in experiments have.
 const CHECKPOINT_S: f64 = 13.395;
 
-/// Capacity in percent of the busy vCPUs: a live run keeps as much room.
+/// Capacity that a cell needs on the host, in per cent of its busy vCPUs.
 const MARGIN_PERCENT: u32 = 115;
 
 /// Emulated seconds until VMs have booted.
@@ -59,7 +59,7 @@ on = "all"
 pub struct CellPlan {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// vCPUs busy at once, as a part of those that the host holds at 1/24 of a core each.
+    /// vCPUs that are busy at once, as a fraction of the vCPUs that the host holds at 1/24 of a core each.
     pub load: f64,
     /// Number of vCPUs that are busy at the same time.
     pub vcpus: u32,

@@ -9,17 +9,18 @@ use dormouse_experiment::InputError;
 /// Errors of a calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// A load leaves too few vCPUs to measure anything.
+    /// A load of the host, given with `--loads`, leaves too few vCPUs to measure anything.
     #[error(
-        "--loads {load}: with this load the host holds {held} vCPUs, but a cell needs 3; write \
-         {least} or more"
+        "--loads {load}: at this load the host has room for {held} emulated vCPUs, but a measurement needs 3; \
+         give {least} or more"
     )]
     Load {
-        /// The load, as given with `--loads`.
+        /// The load of the host as given with `--loads`: busy vCPUs as a fraction of those that the host holds at 1/24 of a core
+        /// each.
         load: f64,
         /// The number of vCPUs that the host holds at this load.
         held: u32,
-        /// The least load that can be measured.
+        /// The least load of the host that can be measured: busy vCPUs as a fraction of those that it holds at 1/24 of a core each.
         least: f64,
     },
     /// The calibration's file can't be read or written.

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use dormouse_report::output::OutputError;
 
-/// Name of the file with the records.
+/// Name of the file with the records of calls of the emulated services other than EC2.
 const FILE: &str = "services.jsonl";
 
-/// Records of the services beside EC2, each on the disk before its call is answered.
+/// Records of calls of the emulated services other than EC2; each record is on the disk before its call is answered.
 #[derive(Debug)]
-pub(super) struct KeptLines {
-    /// The lines of a run that is resumed, oldest first.
-    pub(super) before: Vec<String>,
+pub(crate) struct KeptLines {
+    /// Records that a resumed run already has, oldest first; empty for a new run.
+    pub(crate) before: Vec<String>,
     path: PathBuf,
-    /// The file of records; `None` until there is a record.
+    /// The file of the calls' records; `None` until there is a record.
     file: Option<File>,
 }
 
@@ -25,7 +25,7 @@ impl KeptLines {
     /// # Errors
     ///
     /// A former run's file can't be removed.
-    pub(super) fn begin(folder: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn begin(folder: &Path) -> Result<Self, OutputError> {
         let path = folder.join(FILE);
         match std::fs::remove_file(&path) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -41,7 +41,7 @@ impl KeptLines {
     /// # Errors
     ///
     /// The file can't be read or cut.
-    pub(super) fn go_on(folder: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn go_on(folder: &Path) -> Result<Self, OutputError> {
         let path = folder.join(FILE);
         let refused = |doing, source| OutputError::Io { doing, path: path.clone(), source };
         let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
@@ -59,8 +59,8 @@ impl KeptLines {
         Ok(Self { before: lines.map(str::to_owned).collect(), path, file: Some(file) })
     }
 
-    /// Writes a line durably; returns whether that succeeded.
-    pub(super) fn keep(&mut self, line: &str) -> bool {
+    /// Writes the record of a call of an emulated service durably; returns whether that succeeded.
+    pub(crate) fn keep(&mut self, line: &str) -> bool {
         let written = self.opened().and_then(|file| {
             file.write_all(format!("{line}\n").as_bytes())?;
             file.sync_data()
@@ -75,7 +75,7 @@ impl KeptLines {
         if self.file.is_none() {
             self.file = Some(OpenOptions::new().create(true).append(true).open(&self.path)?);
         }
-        self.file.as_mut().ok_or_else(|| io::Error::other("it is not open"))
+        self.file.as_mut().ok_or_else(|| io::Error::other("the file of records is not open"))
     }
 }
 

@@ -7,10 +7,10 @@ use clap::Args;
 use dormouse_identity::{Role, TokenId};
 use dormouse_units::{Bytes, Ppm, Span};
 
-use super::experiment_name::EXPERIMENT;
 use super::input_args::InputArgs;
+use super::known_name::EXPERIMENT;
+use super::known_name::SCHEDULER;
 use super::own_args::OwnArgs;
-use super::scheduler_name::SCHEDULER;
 
 /// Options for live runs only.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct LiveArgs {
     /// Number of workers to wait for before the run begins [default: as the experiment says]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) workers: Option<String>,
-    /// Take parallel jobs from `dormouse submit` while it runs, and end only after `dormouse close`
+    /// Accept parallel jobs from `dormouse submit` during the run, and end it only after `dormouse close`
     #[arg(long, help_heading = "Live runs")]
     pub(crate) open: bool,
 }
@@ -47,13 +47,13 @@ pub(crate) struct RunArgs {
     pub(crate) is_live: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
-    /// What `dormouse calibrate` measured, to take the speed-up from [default: calibration.json in
+    /// File with the measurements of `dormouse calibrate`, from which the speed-up is chosen [default: calibration.json in
     /// $DORMOUSE_HOME, or in /var/lib/dormouse]
     #[arg(long, value_name = "FILE", requires = "live", help_heading = "Live runs")]
     pub(crate) calibration: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-    /// The experiment whose cloud, scheduler and interruptions the command runs under, in the place of its tasks
+    /// The experiment whose cloud, scheduler and interruptions the command runs under, in place of the experiment's tasks
     #[arg(long, value_name = "EXPERIMENT", requires = "command", conflicts_with = "experiment", value_parser = EXPERIMENT, hide_possible_values = true, help_heading = "A program of your own")]
     pub(crate) on: Option<String>,
     #[command(flatten)]
@@ -87,10 +87,10 @@ pub(crate) struct Say {
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print the table as JSON")))]
 pub(crate) struct CalibrateArgs {
-    /// Greatest allowed error of a task's time
+    /// Greatest allowed error of a task's time, as a part of that time
     #[arg(long, value_name = "PART", default_value = "0.05", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.0001, 1.0))]
     pub(crate) error: f64,
-    /// Greatest allowed mean error
+    /// Greatest allowed mean error of the tasks' times, as a part of them
     #[arg(long, value_name = "PART", default_value = "0.005", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.0001, 1.0))]
     pub(crate) mean: f64,
     /// Speed-ups to measure at, comma-separated [default: 10,20,30,50,100,200; --quick: 20,50,100]
@@ -102,11 +102,11 @@ pub(crate) struct CalibrateArgs {
     /// Number of runs of each setting, each with its own seed
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
-    /// Fewer and shorter runs: about a minute
+    /// Make fewer and shorter runs, which take about a minute
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where the table goes; what it holds of this host stays [default: calibration.json in
-    /// $DORMOUSE_HOME, or in /var/lib/dormouse]
+    /// File for the measured table; entries of this host that it has already are kept [default: calibration.json in $DORMOUSE_HOME,
+    /// or in /var/lib/dormouse]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -165,9 +165,8 @@ pub(crate) struct RunningArgs {
     /// The folder of the run, or its coordinator's address, HOST:PORT
     #[arg(value_name = "DIR|ADDRESS")]
     pub(crate) run: String,
-    /// File with a token of the run: a copy of `secret.observer`, or of `secret.operator` to act on the run; - for
-    /// standard input [default: that of the run's folder; with an address, the file that $DORMOUSE_SECRET_FILE
-    /// names]
+    /// File with a token of the run: a copy of `secret.observer`, or of `secret.operator` to act on the run; - for standard input
+    /// [default: the file in the run's folder; with an address, the file that $DORMOUSE_SECRET_FILE names]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -186,7 +185,7 @@ pub(crate) struct RecordedArgs {
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     pub(crate) at: RunningArgs,
-    /// Number of the first event
+    /// Number of the first event to print
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) from: u64,
     /// Print new events, too, until the run is over
@@ -224,8 +223,7 @@ pub(crate) struct WatchArgs {
     /// Open the page in the browser
     #[arg(long)]
     pub(crate) open_page: bool,
-    /// A file of the token that browsers of other hosts have to show [default: those of the run's
-    /// observer and operator]
+    /// A file of the token that browsers of other hosts have to show [default: the files of the run's observer and operator]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -237,35 +235,38 @@ pub(crate) struct SubmitArgs {
     /// Number of the job's processes; each needs a processor
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) processors: u32,
-    /// Run time on processors of its own, emulated time, such as 90s
+    /// Run time of the job on processors of its own, in emulated time, such as 90s
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Span,
-    /// Run time that the job's user estimates [default: as long as it does]
+    /// Run time that the job's user estimates [default: the run time itself]
     #[arg(long, value_name = "TIME")]
     pub(crate) estimate: Option<Span>,
-    /// What of a processor its processes use: one for all of them, or a list with one each
+    /// Part of a processor that each of the job's processes uses: one value for all of them, or a list with one value each
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = usage)]
     pub(crate) usage: Vec<Ppm>,
     /// Memory that each of the job's processes needs, such as "512 MiB" [default: not known]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
-    /// A name of the submission: sent again under the same, it is the same job [default: a new one]
+    /// A name of the submission: a submission that is sent again under its name is the same job [default: a new name]
     #[arg(long)]
     pub(crate) key: Option<String>,
 }
 
 fn usage(text: &str) -> Result<Ppm, String> {
-    within(text, 0.01, 1.0).and_then(|part| Ppm::from_f64(part).ok_or_else(|| "no part".to_owned()))
+    within(text, 0.01, 1.0).and_then(|part| {
+        Ppm::from_f64(part)
+            .ok_or_else(|| "it is not a share; write a number from 0.01 to 1".to_owned())
+    })
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
-    /// Where to listen for its workers of other hosts [default: on workers of this host]
+    /// Address on which to listen for the run's workers on other hosts [default: resume on workers of this host]
     #[arg(long, value_name = "ADDRESS", value_parser = listen_at)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Go on even where the log is not as it was sealed: it is sealed as it is, which `dormouse check` finds
+    /// Resume even if the log is not as it was sealed: it is sealed again as it is now, which `dormouse check` finds
     #[arg(long)]
     pub(crate) reseal: bool,
     #[command(flatten)]
@@ -284,7 +285,7 @@ pub(crate) struct TwinArgs {
     /// Print everything as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Leave twin.csv there, a task or job a line
+    /// Folder in which to leave twin.csv, with one line for each task or job
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -300,12 +301,12 @@ pub(crate) struct WhatArgs {
     pub(crate) seed: Option<String>,
     /// Emulated seconds per real second, of live runs [default: the experiment's, or less]
     ///
-    /// Without it, `run --live` of a bag takes the highest speed-up, up to the experiment's, whose errors as
-    /// `dormouse calibrate` measured them keep to live.worst-error and live.mean-error. Other runs, and runs on a
-    /// host that is not calibrated, take the experiment's.
+    /// Without it, `run --live` of a bag takes the highest speed-up, up to the experiment's, at which the errors that `dormouse
+    /// calibrate` measured are within live.worst-error and live.mean-error. Other runs, and runs on a host that is not calibrated,
+    /// take the experiment's.
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) speedup: Option<String>,
-    /// Where the results go [default: runs/NAME-SCHEDULER-sSEED, and what was set]
+    /// Where the results go [default: runs/NAME-SCHEDULER-sSEED, followed by the options that were set]
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub(crate) out: Option<PathBuf>,
     /// Begin even a live run that takes more than 12 hours of real time
@@ -342,9 +343,9 @@ pub(crate) struct WhatArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct IdentityArgs {
-    /// The folder, which is made
+    /// Folder for the keys and tokens of the identity; it is created
     pub(crate) dir: PathBuf,
-    /// How long its tokens are good, real time; a worker that has joined stays
+    /// Real time for which the tokens of the identity are valid; a worker that has joined stays
     #[arg(long, value_name = "TIME", default_value = "365d")]
     pub(crate) valid: Span,
 }

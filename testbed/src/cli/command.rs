@@ -10,12 +10,12 @@ use super::args::{
 };
 use super::compare::CompareArgs;
 use super::ec2_args::Ec2Args;
-use super::experiment_name::EXPERIMENT;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
 use super::input_args::InputArgs;
 use super::inspect::InspectArgs;
 use super::interrupt_args::InterruptArgs;
+use super::known_name::EXPERIMENT;
 use super::measure::MeasureArgs;
 use super::metadata_args::MetadataArgs;
 use super::reproduce::Reproduce;
@@ -39,8 +39,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Check what this host can do, prove it, and show what to fix
     ///
-    /// Real tasks are launched, frozen, dumped and restored, as in a run; `run --live` begins with the
-    /// same, once per boot.
+    /// Real tasks are launched, frozen, dumped and restored, as in a run; `run --live` begins with these checks, once per boot.
     Doctor {
         /// Print as JSON
         #[arg(long)]
@@ -54,30 +53,28 @@ pub(crate) enum Command {
     },
     /// Measure how exactly this host emulates at each speed-up and load; needs root
     ///
-    /// Short live runs of tasks with checkpoints, each beside its virtual twin: what a task's time
-    /// differs by. `dormouse run --live` takes its speed-up from the table. A load is the vCPUs
-    /// busy at once as a part of those that this host holds at 1/24 of a core each: what errs is
-    /// how finely cores are cut.
+    /// Makes short live runs of tasks with checkpoints, and compares the time of each task with that in a virtual twin of its run.
+    /// `dormouse run --live` takes its speed-up from the table. A load is the number of vCPUs busy at once as a part of those that
+    /// this host holds at 1/24 of a core each: errors come from how finely cores are divided.
     Calibrate(CalibrateArgs),
     /// Run an experiment, in virtual time or live on real processes
     Run(Box<RunArgs>),
     /// Measure the CPU time and memory of your own programs, run alone and undisturbed; needs root
     ///
-    /// One task of each command runs live by itself, under the quota of the reference vCPU: its CPU time, what
-    /// it waited, its memory, and whether CRIU can checkpoint it. What is measured is the runtime of tasks
-    /// that say runtime = "measured".
+    /// One task of each command runs live by itself, under the quota of the reference vCPU: its CPU time, how long it waited, its
+    /// memory, and whether CRIU can checkpoint it. What is measured is the runtime of tasks that say runtime = "measured".
     Measure(Box<MeasureArgs>),
     /// Answer as a VM's metadata endpoint, without a run, root or a VM
     ///
-    /// What a program on a VM asks at 169.254.169.254, in the dialects of EC2, Google and Azure, is answered on a port of this
-    /// host, and what the provider announces is announced at its time: by a scenario, or by the words of
+    /// Requests that a program on a VM would send to 169.254.169.254, in the dialects of EC2, Google and Azure, are answered on a
+    /// port of this host. The provider's announcements come at the times of a scenario, or of options as in
     /// amazon-ec2-metadata-mock. Without any of these a spot interruption, a recommendation and maintenance are announced at once.
     Metadata(Box<MetadataArgs>),
-    /// Answer EC2's calls with an experiment's cloud, in virtual time
+    /// Answer EC2's calls with an experiment's cloud
     ///
-    /// boto3, terraform and others that take another endpoint call it there: spot and on-demand instances come, cost and are
-    /// taken as the experiment says; its tasks are not run. The first line that is printed is AWS_ENDPOINT_URL=…; Ctrl-C ends
-    /// the run, and its results are those of any run. An access key is an account.
+    /// boto3, terraform and other programs whose endpoint can be set call it: spot and on-demand instances are launched, charged
+    /// and preempted as the experiment says; its tasks are not run. The first line that is printed is AWS_ENDPOINT_URL=…; Ctrl-C
+    /// ends the run, and its results are those of any run. An access key is an account.
     Ec2(Box<Ec2Args>),
     /// Reproduce a paper's tables, beside the printed ones
     #[command(subcommand)]
@@ -94,8 +91,8 @@ pub(crate) enum Command {
     Worker(WorkerArgs),
     /// Make keys and tokens for runs to come, so that workers can be given theirs ahead of a run
     ///
-    /// The coordinator is given the folder as $DORMOUSE_IDENTITY, workers its file `secret`, by which
-    /// they know the coordinator. Without one every run has an identity of its own.
+    /// The coordinator is given the folder as $DORMOUSE_IDENTITY, workers its file `secret`, by which they know the coordinator.
+    /// Without such an identity, every run has one of its own.
     Identity(IdentityArgs),
     /// Print a token of a run, or of an identity
     Token(TokenArgs),
@@ -145,11 +142,11 @@ pub(crate) enum Command {
     Check(RecordedArgs),
     /// Feed the events of a run to its scheduler again, and compare every decision
     Replay(RecordedArgs),
-    /// Play a live run again in virtual time with the interruptions that it had, and compare them
+    /// Play a live run again in virtual time with the interruptions that it had, and compare both runs
     Twin(TwinArgs),
     /// Fit laws to recorded lifetimes of VMs: the bathtub and others, for an experiment's [[interruption]]
     Fit(FitArgs),
-    /// Advise on VMs that are taken away: when to checkpoint, which VM to take, what to bid
+    /// Advise on VMs that can be preempted: when to checkpoint, which VM to use, what to bid
     #[command(subcommand)]
     Advise(super::advise::AdviseCommand),
     /// Generate, describe, scale and convert workloads of parallel jobs, and requests for VMs

@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::input_args::InputArgs;
+use super::known_name::EXPERIMENT;
+use super::known_name::SCHEDULER;
 use super::many::{Common, Shards};
 use super::own_args::ProgramArgs;
 use super::sample_first::sample;
 use super::sampling::open_to_measure;
-use super::scheduler_name::SCHEDULER;
 use super::{engine, experiment_keys, next_steps, terminal};
 use dormouse_experiment::Override;
 use dormouse_reproduce::compare::SchedulerComparison;
@@ -22,8 +22,8 @@ pub(crate) struct CompareArgs {
     /// The schedulers; the others are compared with the first
     #[arg(long, value_name = "LIST", value_delimiter = ',', required_unless_present = "saves", value_parser = SCHEDULER, hide_possible_values = true)]
     schedulers: Vec<String>,
-    /// Instead, what saves the work of tasks when a VM is taken away: criu (checkpoints as the experiment has
-    /// them), own (the same, by the program itself), notice (one at the notice alone), none
+    /// Instead of schedulers, compare what saves the work of tasks when a VM is preempted: criu (checkpoints as the experiment has
+    /// them), own (these checkpoints, by the program itself), notice (one checkpoint, at the preemption notice alone), none
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     saves: Vec<String>,
     /// The experiments: TOML files, or names of built-in ones

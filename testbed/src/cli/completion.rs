@@ -16,9 +16,9 @@ use dormouse_experiment::BuiltinExperiment;
 use super::experiment_keys::keys;
 use super::failure::Failure;
 use super::grammar::grammar;
+use super::known_name;
 use super::print::print;
 use super::run_folders::{found, is_a_run};
-use super::scheduler_name;
 
 /// Environment variable that a shell sets to its name when it asks for the completions of a line.
 const VARIABLE: &str = "DORMOUSE_COMPLETE";
@@ -46,7 +46,7 @@ pub(super) fn script(shell: Shell) -> Result<(), Failure> {
             let end = if shell == Shell::Zsh { ZSH_LOADED } else { "" };
             print(&format!("{}{end}", text.trim()))
         }
-        _ => Err(Failure::Broken(format!("{name}: there is no completion for it"))),
+        _ => Err(Failure::Broken(format!("{name}: no completion can be made for this shell"))),
     }
 }
 
@@ -101,7 +101,7 @@ fn schedulers(typed: &OsStr) -> Vec<CompletionCandidate> {
     if text.contains('/') {
         return PathCompleter::any().filter(is_a_program).complete(typed);
     }
-    let names = scheduler_name::all().filter(|(name, _)| !name.contains('/'));
+    let names = known_name::all_schedulers().filter(|(name, _)| !name.contains('/'));
     let mut all: Vec<_> = names.filter_map(|(name, about)| candidate(text, name, about)).collect();
     let here = fs::read_dir(".").into_iter().flatten().flatten();
     let mut programs: Vec<String> = here

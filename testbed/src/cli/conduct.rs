@@ -13,8 +13,8 @@ use dormouse_units::Time;
 use super::args::{ResumeArgs, Say};
 use super::begun::forgets_unbegun;
 use super::failure::Failure;
+use super::preflight::{ANY_PORT, Rehearsed};
 use super::progress::counted;
-use super::rehearsed::{ANY_PORT, Rehearsed};
 use super::run::{end, resume_virtually};
 use super::{memory_need, preflight, run_folders};
 use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
@@ -218,12 +218,13 @@ fn sealed_as_it_is(forced: &ForcedSeal) -> String {
 fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
     if header.mode == RunMode::Virtual && !header.experiment.has_programs() {
-        let again = format!("it is a run of virtual time; `{}` makes it again", header.command);
+        let again =
+            format!("it is a virtual run, which can't be resumed; `{}` repeats it", header.command);
         return refuse(&again);
     }
     if !is_unfinished(dir) {
         let check = command_line(["dormouse", "check", &dir.to_string_lossy()]);
-        let over = "this run came to its end; there is nothing left to go on with";
+        let over = "this run came to its end; there is nothing left to resume";
         return refuse(&format!("{over}; `{check}` checks it, `{}` runs it again", header.command));
     }
     Ok(())

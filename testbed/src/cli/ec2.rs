@@ -1,25 +1,31 @@
 //! `dormouse ec2`: an experiment's cloud behind EC2's API, until a signal ends it.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use dormouse_analysis::RunMode;
 use dormouse_ec2::DeskConfig;
 use dormouse_ec2_server::{AccessSecrets, ClockMode, Ec2Endpoint, EndpointSetup};
-use dormouse_experiment::{LoadedExperiment, Override, command_line, open_cloud, option};
+use dormouse_experiment::{LoadedExperiment, Override, Sources, command_line, open_cloud, option};
 use dormouse_model::Calendar;
 use dormouse_report::output::{
-    LogHeader, ReplacedContent, StagedFolder, is_unfinished, read_header,
+    LogHeader, ReplacedContent, StagedFolder, has_steps, is_unfinished, read_header,
 };
-use dormouse_units::Speedup;
+use dormouse_report::run_view::RunResults;
+use dormouse_units::{Ppm, Speedup};
+use dormouse_worker::agent::find_ssh_server;
 use tokio::runtime::Builder;
 
 use super::args::Say;
 use super::ec2_args::Ec2Args;
 use super::experiment_keys;
 use super::failure::Failure;
+use super::preflight::{self, ANY_PORT};
 use super::print::print;
 use super::run::end;
 use crate::called::RecordedCloud;
+use crate::live::{Conduct, claim_addresses, conduct_calls, rehearse_calls};
 use crate::said;
 
 /// The date at which a run begins if its prices have no dates: 2026-01-01, in seconds since 1970.
@@ -31,15 +37,25 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     let (name, clock) = experiment_and_clock(args)?;
     let secrets = args.secret_file.as_deref().map(AccessSecrets::read).transpose();
     let secrets = secrets.map_err(|error| Failure::BadInput(error.to_string()))?;
-    let loaded = opened(args, name)?;
+    let mut loaded = opened(args, name)?;
+    let claimed = match clock {
+        ClockMode::Live(speedup) => runs_live(&mut loaded, speedup)?,
+        ClockMode::Paced(_) | ClockMode::Manual => None,
+    };
     if !args.quiet {
         loaded.notes.iter().for_each(|note| said::note(note));
     }
-    let header = header(args, name, loaded);
+    let header = header(args, (name, clock), loaded);
     let folder = args.out.clone().unwrap_or_else(|| {
         let experiment = &header.experiment;
         PathBuf::from("runs").join(format!("{}-ec2-s{}", experiment.name, experiment.setup.seed))
     });
+    if matches!(clock, ClockMode::Live(_)) {
+        let setup = EndpointSetup { listen: args.listen, clock, secrets };
+        let served = serve_live(args, &header, &folder, setup);
+        drop(claimed);
+        return served;
+    }
     let (staging, cloud) = match args.resume && folder.join(dormouse_log::FILE).is_file() {
         true => gone_on(&folder, &header)?,
         false => {
@@ -51,7 +67,11 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     };
     let setup = EndpointSetup { listen: args.listen, clock, secrets };
     let cloud = serve(setup, cloud)?;
-    let results = cloud.close().finish(&header)?;
+    let record = cloud.close().ok_or_else(|| {
+        let why = "the run's log was closed before the run's end (a bug of this program); start `dormouse ec2` again";
+        Failure::Broken(why.to_owned())
+    })?;
+    let results = record.finish(&header)?;
     end(Say { quiet: args.quiet, json: false }, &results, staging)
 }
 
@@ -83,6 +103,79 @@ fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedC
     }
 }
 
+/// Serves the cloud of a live run, whose instances run on workers of this host, until a signal ends the run.
+fn serve_live(
+    args: &Ec2Args,
+    header: &LogHeader,
+    folder: &Path,
+    endpoint: EndpointSetup,
+) -> Result<(), Failure> {
+    let say = Say { quiet: args.quiet, json: false };
+    if args.resume {
+        let why =
+            "--resume is not played with --clock live: begin the run anew, with another --out";
+        return Err(Failure::BadInput(why.to_owned()));
+    }
+    preflight::check(&header.experiment.name, false, say)?;
+    let began = Instant::now();
+    let mut staging =
+        StagedFolder::begin_in_place(folder, ReplacedContent::by(header, args.force))?;
+    let conduct = Conduct {
+        header,
+        scheduler: None,
+        rehearsal: rehearse_calls(header),
+        submissions: Vec::new(),
+        requests: Vec::new(),
+        listen: ANY_PORT,
+        local_workers: header.experiment.live.workers,
+        out: staging.path().to_path_buf(),
+        resume: false,
+        page: None,
+        sources: Sources::new(),
+    };
+    super::log::begin(false, Some(staging.path()));
+    let conducted = conduct_calls(conduct, endpoint, |url| {
+        // Whoever does not read it can still call the endpoint.
+        let _ = print(&format!("AWS_ENDPOINT_URL={url}"));
+    });
+    let (results, _) = conducted.inspect_err(|error| {
+        if !error.is_bad_input() && has_steps(staging.path()) {
+            staging.settle();
+        }
+    })?;
+    let wall_s = began.elapsed().as_secs_f64();
+    end(say, &RunResults { wall_s, ..results }, staging)
+}
+
+/// Makes an experiment one whose instances run, at this speed-up; fails if it declares what their programs use, as that is measured.
+/// Returns the claim of the run on its public addresses.
+fn runs_live(
+    loaded: &mut LoadedExperiment,
+    speedup: Speedup,
+) -> Result<Option<TcpListener>, Failure> {
+    loaded.experiment.live.speedup = speedup;
+    let (block, claim) = claim_addresses().unzip();
+    if let Some(config) = &mut loaded.experiment.ec2 {
+        if config.vcpu_use != Ppm::ZERO {
+            let why = "cloud.vcpu-use is not played with --clock live, which measures what programs use: leave the key out";
+            return Err(Failure::BadInput(why.to_owned()));
+        }
+        config.runs_programs = true;
+        config.has_ssh = find_ssh_server(&lent_folders()).is_some();
+        config.public_block = block;
+    }
+    // Live instances are in standard mode: what their programs use is measured, and no surplus is charged.
+    let types = loaded.experiment.setup.catalogue.types.values_mut();
+    types.filter_map(|kind| kind.burstable.as_mut()).for_each(|it| it.surplus = None);
+    Ok(claim)
+}
+
+/// Folders that the workers of a live run let programs read.
+fn lent_folders() -> Vec<PathBuf> {
+    let said = std::env::var_os("DORMOUSE_ALLOW_MOUNTS").unwrap_or_default();
+    std::env::split_paths(&said).collect()
+}
+
 /// Serves the cloud until a signal ends the process.
 fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -96,11 +189,10 @@ fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Fa
         print(&format!("AWS_ENDPOINT_URL={}", endpoint.url()))?;
         Ok(endpoint.serve_until(signals.next()).await)
     });
-    served?.ok_or_else(|| Failure::Broken("the last call broke the run".to_owned()))
+    served?.ok_or_else(|| Failure::Broken("the run broke while it answered a call (a bug of this program); start `dormouse ec2` again".to_owned()))
 }
 
-/// The experiment and the clock of a command line. A file that follows `--clock manual` or `--clock paced` is the experiment,
-/// though it is read as the clock's second word.
+/// The experiment and the clock of a command line. A file that follows the clock's name is the experiment, though it is read as the clock's second word.
 fn experiment_and_clock(args: &Ec2Args) -> Result<(&str, ClockMode), Failure> {
     match (&args.experiment, &args.clock[..]) {
         (Some(name), words) => Ok((name, clock_mode(words)?)),
@@ -123,10 +215,13 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
         ["manual"] => Some(ClockMode::Manual),
         ["paced"] => Some(ClockMode::Paced(Speedup::times_real(60))),
         ["paced", x] => factor(x).map(ClockMode::Paced),
+        ["live"] => Some(ClockMode::Live(Speedup::ONE)),
+        ["live", x] => factor(x).map(ClockMode::Live),
         _ => None,
     };
     mode.ok_or_else(|| {
-        let why = "--clock is `manual`, or `paced X` with a number from 0.001 to 1000000";
+        let why =
+            "--clock is `manual`, or `paced X` or `live X` with a number from 0.001 to 1000000";
         Failure::BadInput(why.to_owned())
     })
 }
@@ -151,12 +246,19 @@ fn opened(args: &Ec2Args, name: &str) -> Result<LoadedExperiment, Failure> {
     Ok(loaded)
 }
 
-fn header(args: &Ec2Args, name: &str, loaded: LoadedExperiment) -> LogHeader {
+fn header(args: &Ec2Args, (name, clock): (&str, ClockMode), loaded: LoadedExperiment) -> LogHeader {
     let mut words = vec!["dormouse".to_owned(), "ec2".to_owned(), name.to_owned()];
     option(&mut words, "--seed", &args.seed);
     option(&mut words, "--set", &args.set);
     args.inputs.words(&mut words);
-    let header = LogHeader::new(RunMode::Virtual, command_line(&words), loaded.experiment);
+    let mode = match clock {
+        ClockMode::Live(speedup) => {
+            words.extend(["--clock".to_owned(), "live".to_owned(), speedup.as_f64().to_string()]);
+            RunMode::Live
+        }
+        ClockMode::Paced(_) | ClockMode::Manual => RunMode::Virtual,
+    };
+    let header = LogHeader::new(mode, command_line(&words), loaded.experiment);
     let config = header.experiment.ec2.unwrap_or_default();
     let began = Some(config.begins_unix_us.div_euclid(1_000_000));
     LogHeader { calendar: Calendar { began, ..header.calendar }, ..header }
@@ -175,7 +277,10 @@ mod tests {
         assert_eq!(mode("manual"), Some(ClockMode::Manual));
         assert_eq!(mode("paced"), Some(ClockMode::Paced(Speedup::times_real(60))));
         assert_eq!(mode("paced 60"), Some(ClockMode::Paced(Speedup::times_real(60))));
-        for wrong in ["manual 60", "paced 0", "paced x", "real", "paced 60 60"] {
+        assert_eq!(mode("live"), Some(ClockMode::Live(Speedup::ONE)));
+        assert_eq!(mode("live 10"), Some(ClockMode::Live(Speedup::times_real(10))));
+        for wrong in ["live 0", "live x", "manual 60", "paced 0", "paced x", "real", "paced 60 60"]
+        {
             assert_eq!(mode(wrong), None, "{wrong}");
         }
     }
@@ -199,6 +304,7 @@ mod tests {
             ("--clock manual x.toml", ClockMode::Manual),
             ("--clock paced x.toml", paced(60)),
             ("--clock paced 5 x.toml", paced(5)),
+            ("--clock live x.toml", ClockMode::Live(Speedup::ONE)),
         ] {
             assert_eq!(read(line), Some(("x.toml".to_owned(), clock)), "{line}");
         }
@@ -208,11 +314,24 @@ mod tests {
     }
 
     #[test]
+    fn use_is_not_declared_where_it_is_measured() {
+        let live = |set: &str| {
+            let change = Override::set(set).expect("it is a key and a value");
+            let mut loaded = open_cloud("j60", &[change]).expect("it is right");
+            runs_live(&mut loaded, Speedup::ONE)
+        };
+        let refused = live("cloud.vcpu-use=0.4");
+        let is_named = |why: &str| why.starts_with("cloud.vcpu-use is not played");
+        assert!(matches!(&refused, Err(Failure::BadInput(why)) if is_named(why)));
+        assert!(live("cloud.vcpu-use=0").is_ok());
+    }
+
+    #[test]
     fn what_an_experiment_has_of_work_can_not_be_set() {
         for set in ["workload.deadline=1h", "scheduler.name=hads", "tenant.0.name=x"] {
             let change = Override::set(set).expect("it is a key and a value");
             let error = open_cloud("j60", &[change]).expect_err("it is refused");
-            assert!(error.to_string().contains("leave it out"), "{error}");
+            assert!(error.to_string().contains("leave this key out"), "{error}");
         }
         let vcpus = Override::set("cloud.account-vcpus.spot=7").expect("it is a key and a value");
         let loaded = open_cloud("j60", &[vcpus]).expect("it is right");

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::address_at;
-use super::experiment_name::EXPERIMENT;
 use super::input_args::InputArgs;
+use super::known_name::EXPERIMENT;
 
 /// Default TCP port of the endpoint of `dormouse ec2`.
 const PORT: u16 = 7382;
@@ -18,7 +18,7 @@ pub(crate) struct Ec2Args {
     /// interruptions
     #[arg(value_parser = EXPERIMENT, hide_possible_values = true, required_unless_present = "clock")]
     pub(crate) experiment: Option<String>,
-    /// Where to listen; port 0 is any free one, without a port it is 7382. Elsewhere than on loopback signatures are checked
+    /// Where to listen; port 0 is any free one, without a port it is 7382. On addresses other than loopback, signatures are checked
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -27,11 +27,12 @@ pub(crate) struct Ec2Args {
         help_heading = "The service"
     )]
     pub(crate) listen: SocketAddr,
-    /// How time passes: `paced X`, so many times as fast as the host's, or `manual`, which stands until POST /_dormouse/advance
+    /// How the emulated clock moves: `paced X`, X times as fast as the host's clock; `manual`, only at POST /_dormouse/advance; or
+    /// `live X`, in which instances run programs on this host, at X times the host's clock (1 without X)
     #[arg(
         long,
         num_args = 1..=2,
-        value_names = ["paced|manual", "X"],
+        value_names = ["paced|manual|live", "X"],
         default_values = ["paced", "60"],
         help_heading = "The service"
     )]
@@ -53,7 +54,7 @@ pub(crate) struct Ec2Args {
     pub(crate) set: Vec<String>,
     #[command(flatten)]
     pub(crate) inputs: InputArgs,
-    /// Where the run's folder goes, once a signal has ended it [default: runs/NAME-ec2-sSEED]
+    /// Folder for the results of the run, which is complete once a signal has ended the run [default: runs/NAME-ec2-sSEED]
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub(crate) out: Option<PathBuf>,
     /// Replace another run, or write into a folder that holds other things

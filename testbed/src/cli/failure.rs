@@ -17,6 +17,9 @@ use dormouse_report::output::OutputError;
 use dormouse_report::twin::TwinError;
 use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
+use dormouse_view::Terminal;
+
+use super::terminal;
 
 /// A failure of a command: a message for the user, and whether the user or somebody else can fix it.
 #[derive(Debug)]
@@ -38,9 +41,13 @@ impl Failure {
         | Self::Broken(text)
         | Self::Paused(text)
         | Self::TasksFailed(text)) = self;
+        let to = Terminal { width: terminal::stderr_width(), has_colour: false };
         for line in text.lines() {
             // What stands in a file is indented.
-            if line.starts_with(' ') { said::line(line) } else { said::note(line) }
+            match line.starts_with(' ') {
+                true => said::line(line),
+                false => said::line(&terminal::wrapped_lines(to, &format!("dormouse: {line}"))),
+            }
         }
         ExitCode::from(match self {
             Self::BadInput(_) => 2,

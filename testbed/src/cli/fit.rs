@@ -27,7 +27,7 @@ pub(crate) struct FitArgs {
     /// preempted or stop (or preempted, true or false). It may have machine_type, zone, workload, hr_of_day and
     /// insert_time. Or the JSON of Google's preemptible VMs
     file: PathBuf,
-    /// The column of lifetimes, by its heading or its number, where it isn't told by itself
+    /// The column of lifetimes, by its heading or its number, where it is not recognised by itself
     #[arg(long, value_name = "COLUMN", help_heading = "The columns of the file")]
     lifetime: Option<String>,
     /// The unit of lifetimes, or of times that are numbers, where the heading does not say it: s, m, h or d
@@ -43,8 +43,8 @@ pub(crate) struct FitArgs {
     /// Fit VMs that have the same type, zone, hour of launch or workload each by themselves, too
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
-    /// Give experiments the law of these VMs alone, such as us-east1-b with --by zone, not that of all or of
-    /// each type
+    /// Give experiments the law of the VMs of this group alone, such as us-east1-b with --by zone, instead of the law of all VMs or
+    /// of each type
     #[arg(long, value_name = "NAME", requires = "by")]
     group: Option<String>,
     /// Leave rows out that can't be used, and count them, instead of stopping at the first
@@ -59,13 +59,13 @@ pub(crate) struct FitArgs {
     /// The law that experiments get: bathtub, exponential, weibull, gompertz-makeham or uniform
     #[arg(long, default_value = "bathtub")]
     law: Family,
-    /// Give experiments the law of all VMs (Kaplan-Meier), not that of the preempted ones
+    /// Give experiments the law of all VMs (Kaplan-Meier), not the law of the preempted VMs
     #[arg(long)]
     kaplan_meier: bool,
-    /// Leave fit.csv, report.html, plot.svg and interruption.toml there
+    /// Folder in which to leave fit.csv, report.html, plot.svg and interruption.toml
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
-    /// Add the law to this experiment file as its [[interruption]]; one that is not there is made
+    /// Add the law to this experiment file as its [[interruption]]; a missing file is created
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     write: Option<PathBuf>,
     /// Print the figures as JSON
@@ -134,7 +134,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
 }
 
 impl FitArgs {
-    /// The options for reading the file.
+    /// The options for reading the file of VMs' lifetimes.
     fn query(&self) -> LifeQuery {
         let own = self.columns.iter().flat_map(Chosen::iter);
         let own = own.map(|(name, heading)| (name.to_owned(), heading.to_owned()));

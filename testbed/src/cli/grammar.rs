@@ -1,13 +1,29 @@
-//! The grammar of the command line: all arguments, with examples in the help of every command.
+//! The grammar of the command line: all arguments, with examples in the help of every command; and the manual made of
+//! it.
+
+use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
 
 use super::command::Cli;
 use super::examples::with_examples;
+use super::failure::Failure;
+use super::help_groups::with_groups;
+use super::print::print;
 
 /// The command and all its subcommands, for parsing, completion and the manual.
 pub(super) fn grammar() -> Command {
-    with_examples(Cli::command())
+    with_groups(with_examples(Cli::command()))
+}
+
+pub(crate) fn write_manual(folder: &Path) -> Result<(), Failure> {
+    let written =
+        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(grammar(), folder));
+    let why = |error| {
+        format!("{}: the manual can't be written: {error}; give another folder", folder.display())
+    };
+    written.map_err(|error| Failure::BadInput(why(error)))?;
+    print(&format!("the pages are in {}; man -l shows one", folder.display()))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<(), Failure> {
     let dir = args.dir.display();
     print(&format!(
         "give the coordinator $DORMOUSE_IDENTITY={dir}, its workers the file {dir}/secret by --secret-file \
-         or $DORMOUSE_SECRET_FILE; {dir}/secret.observer is to look on, {dir}/secret.operator to act"
+         or $DORMOUSE_SECRET_FILE; {dir}/secret.observer lets others read the run, {dir}/secret.operator act on it"
     ))
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
     let TokenArgs { dir, role, renew, once, refuse, valid } = args;
     if !dir.join(role.file()).exists() {
         let why = match dir.is_dir() {
-            true => "there is no token in it: live runs have some, and identities",
+            true => "it has no token: give the folder of a live run, or of an identity",
             false => "there is no such folder: give that of a live run, or of an identity",
         };
         let dir = dir.display();
@@ -37,7 +37,9 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
     }
     if let Some(token) = refuse {
         refuse_token(dir, *token)?;
-        return print(&format!("token {token} is refused, and who has joined with it leaves"));
+        return print(&format!(
+            "token {token} is refused from now on, and the workers that joined with it leave"
+        ));
     }
     let token = if *once {
         make_token_for_one(dir, real(*valid))?

@@ -10,8 +10,7 @@ use super::failure::Failure;
 /// Folders whose files an experiment may name as inputs of its tasks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct InputArgs {
-    /// Let the experiment's file name inputs in this folder, too: without, none outside of its own folder. May be
-    /// given again
+    /// Let the experiment's file name inputs in this folder, too, and not only in its own folder. May be given several times
     #[arg(long = "allow-inputs", value_name = "DIR", help_heading = "What is run")]
     folders: Vec<PathBuf>,
 }

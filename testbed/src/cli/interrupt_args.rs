@@ -30,14 +30,14 @@ pub(crate) struct InterruptArgs {
     pub(crate) why: Option<String>,
 }
 
-/// Acts on spot VMs that the provider can be asked for.
+/// Actions on spot VMs that a user can request from the provider of a live run.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum ActionArg {
     /// Freeze the VMs at once and keep their memory
     Hibernate,
     /// Thaw the VMs that the provider has hibernated
     Resume,
-    /// Give notice, then take the VMs
+    /// Give notice, then end the VMs for good
     Preempt,
     /// Recommend to replace the VMs
     Rebalance,

@@ -8,8 +8,8 @@ use super::awaited_run::note_refused_words;
 use super::command::{Cli, Command};
 use super::grammar::grammar;
 use super::{
-    advise, calibrate, compare, completion, conduct, doctor, ec2, export, fit, identity, inspect,
-    list, manual, measure, metadata, observe, prices, recorded, reproduce, run, start, sweep,
+    advise, calibrate, compare, completion, conduct, doctor, ec2, export, fit, grammar, identity,
+    inspect, list, measure, metadata, observe, prices, recorded, reproduce, run, start, sweep,
     usage, watch, worker, workload,
 };
 
@@ -32,10 +32,10 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let error = usage::explained(error, &words);
             if !error.use_stderr() {
-                error.exit()
+                return usage::print_help(&error);
             }
             note_refused_words(&words, &usage::summarize(&error));
-            return usage::report(&error);
+            return usage::report(&error, &words);
         }
     };
     let done = match &cli.command {
@@ -76,7 +76,7 @@ pub fn main() -> ExitCode {
         Command::Reference => list::print_reference(),
         Command::Schema { scheduler } => list::print_schema(*scheduler),
         Command::Completions { shell } => completion::script(*shell),
-        Command::Man { dir } => manual::pages(dir),
+        Command::Man { dir } => grammar::write_manual(dir),
     };
     #[cfg(feature = "otlp")]
     super::traces::end();

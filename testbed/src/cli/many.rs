@@ -23,7 +23,7 @@ pub(crate) struct Common {
     /// Folder for the results; a killed command continues from there
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Threads [default: as many as there are processors]
+    /// Number of threads [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct Shards {
     /// Make part I of N only; `dormouse merge` joins the parts, which may share a folder
     #[arg(long, value_name = "I/N")]
     pub(super) shard: Option<SweepShard>,
-    /// Replace the results of another command in the folder; what both need is kept
+    /// Replace the results of another command in the folder; runs that both commands need are kept
     #[arg(long)]
     pub(super) force: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ impl Common {
         )
     }
 
-    /// Folder of the results.
+    /// Folder of the results: the one that the user gave, or `runs/NAME`, with the shard in its name.
     pub(super) fn folder(&self, name: &str, shard: Option<SweepShard>) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
@@ -94,7 +94,7 @@ impl Common {
         beside
     }
 
-    /// Runs `work`, and shows the progress that it reports: its stage, and how many of how many things are done.
+    /// Runs `work`, and shows the progress that it reports: the stage, the number of done items, and the number of all items.
     pub(super) fn watched<T, E: Into<Failure>>(
         &self,
         work: impl FnOnce(&mut (dyn FnMut(&str, usize, usize) + Send)) -> Result<T, E>,

@@ -12,9 +12,9 @@ use dormouse_units::Bytes;
 use dormouse_view::{TableColumn, TypedTable};
 
 use super::args::Say;
-use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::input_args::InputArgs;
+use super::known_name::EXPERIMENT;
 use super::own_args::OwnArgs;
 use super::print::show;
 use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure, write_measures};
@@ -29,7 +29,7 @@ pub(crate) struct MeasureArgs {
     /// A TOML file, or the name of a built-in experiment
     #[arg(index = 1, required_unless_present = "on", value_parser = EXPERIMENT, hide_possible_values = true)]
     experiment: Option<String>,
-    /// The experiment under whose cloud the command is measured, in the place of its tasks
+    /// The experiment under whose cloud the command is measured, in place of the experiment's tasks
     #[arg(long, value_name = "EXPERIMENT", requires = "command", conflicts_with = "experiment", value_parser = EXPERIMENT, hide_possible_values = true)]
     on: Option<String>,
     /// Set any key of the experiment by its path
@@ -37,13 +37,13 @@ pub(crate) struct MeasureArgs {
     set: Vec<String>,
     #[command(flatten)]
     inputs: InputArgs,
-    /// Every task that differs from the others, and not just one of each command that ends with status 0
+    /// Measure every task that differs from the others, and not just one task of each command that ends with status 0
     #[arg(long)]
     all: bool,
     /// Skip the second run of each program, in which CRIU moves it to another VM to find what that changes
     #[arg(long)]
     undisturbed: bool,
-    /// Where what was measured goes
+    /// File for the measurements
     #[arg(long, value_name = "FILE", default_value = "measured.json")]
     out: PathBuf,
     #[command(flatten)]

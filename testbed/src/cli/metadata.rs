@@ -7,8 +7,9 @@ use dormouse_cloud::{InterruptionModel, InterruptionTarget};
 use dormouse_experiment::{SpotScenario, chain, read_scenario};
 use dormouse_input::Moment;
 use dormouse_metadata::{
-    EndpointSettings, InterruptionNotice, MaintenanceEvent, MaintenanceState, MetadataService,
-    TakingAction, TokenRule, UnixTime, VmAnnouncement, VmFacts, VmMarket, VmPlace, address_of_vm,
+    EndpointSettings, InstanceAccess, InterruptionNotice, MaintenanceEvent, MaintenanceState,
+    MetadataService, TakingAction, TokenRule, UnixTime, VmAnnouncement, VmFacts, VmMarket, VmPlace,
+    address_of_vm,
 };
 use dormouse_model::{MetadataSettings, MetadataTimes, MetadataTokens};
 use dormouse_units::{Speedup, Time, TypeName, VmId};
@@ -157,6 +158,8 @@ fn facts(
     let zone = kind.zone().or(args.zone.as_deref()).unwrap_or(ZONE);
     VmFacts {
         identity: format!("endpoint/{}", args.vm),
+        instance_id: None,
+        image_id: None,
         kind: kind.without_zone().to_owned(),
         place: VmPlace::of_zone(zone),
         market: VmMarket::Spot,
@@ -164,6 +167,8 @@ fn facts(
         address: address_of_vm(args.vm),
         tags: settings.tags.clone(),
         user_data: settings.user_data.clone(),
+        security_groups: Vec::new(),
+        access: InstanceAccess::default(),
     }
 }
 
@@ -184,7 +189,7 @@ fn listen(
     let found = (hostname.as_str(), *port).to_socket_addrs();
     let address: Option<SocketAddr> = found.ok().and_then(|mut found| found.next());
     let Some(address) = address else {
-        let why = format!("--hostname {hostname} is no name and no address of this host");
+        let why = format!("--hostname {hostname} is neither a name nor an address of this host");
         return Err(Failure::BadInput(why));
     };
     Endpoint::listen_at(address, service).map_err(|error| {
@@ -219,7 +224,7 @@ impl ScenarioClock {
         }
     }
 
-    /// The announcement for an event of the VM at an instant.
+    /// The announcement for an event of the VM at an instant; without an event, nothing is announced at that instant.
     fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
         let after = self.real(at);
         let interruption = |taking, at| {
@@ -325,6 +330,9 @@ fn in_words(what: &VmAnnouncement) -> String {
         }
         VmAnnouncement::Maintenance(event) => {
             format!("the VM hears of maintenance: {}, {}", event.code, event.state.ec2_word())
+        }
+        VmAnnouncement::SecurityGroups(names) => {
+            format!("the VM has the security groups {}", names.join(", "))
         }
         VmAnnouncement::Resumed => "the VM is in use again, and hears nothing".to_owned(),
     }

@@ -23,7 +23,7 @@ pub(crate) struct MetadataArgs {
     /// How much faster than real time the scenario goes [default: 1]
     #[arg(long, value_name = "X", value_parser = speedup, requires = "scenario")]
     pub(crate) speedup: Option<Speedup>,
-    /// A tag of the VM, beside those of the scenario
+    /// A tag of the VM, in addition to the tags that the scenario gives
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = tag, global = true, help_heading = "The VM")]
     pub(crate) tags: Vec<(String, String)>,
     /// A file whose text is the VM's user data
@@ -74,13 +74,13 @@ pub(crate) struct MockTimes {
         help_heading = "When it is announced"
     )]
     pub(crate) mock_delay_sec: Option<u64>,
-    /// Announce them at this time, such as 2026-01-07T01:03:47Z, whatever --mock-delay-sec says
+    /// Announce the interruption and the maintenance at this time, such as 2026-01-07T01:03:47Z, whatever --mock-delay-sec says
     #[arg(long, value_name = "TIME", value_parser = moment, global = true, help_heading = "When it is announced")]
     pub(crate) mock_trigger_time: Option<Moment>,
     /// Recommend to replace the VM this many seconds from now [default: 0]
     #[arg(long, value_name = "SECONDS", global = true, help_heading = "When it is announced")]
     pub(crate) rebalance_delay_sec: Option<u64>,
-    /// Recommend it at this time, whatever --rebalance-delay-sec says
+    /// Recommend to replace the VM at this time, whatever --rebalance-delay-sec says
     #[arg(long, value_name = "TIME", value_parser = moment, global = true, help_heading = "When it is announced")]
     pub(crate) rebalance_trigger_time: Option<Moment>,
 }
@@ -103,7 +103,7 @@ pub(crate) struct SpotArgs {
     /// Time of the change, such as 2026-01-07T01:03:47Z [default: two minutes after the announcement]
     #[arg(long, short = 't', value_name = "TIME", value_parser = moment)]
     pub(crate) time: Option<Moment>,
-    /// The time that the recommendation names [default: that at which it comes]
+    /// The time that the recommendation names [default: the time at which it is announced]
     #[arg(long, short = 'r', value_name = "TIME", value_parser = moment)]
     pub(crate) rebalance_rec_time: Option<Moment>,
 }
@@ -122,10 +122,10 @@ pub(crate) enum SpotAction {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct EventsArgs {
-    /// What is done
+    /// Kind of the maintenance, in EC2's words
     #[arg(long, short = 'o', value_enum, default_value_t)]
     pub(crate) code: EventCode,
-    /// What has become of the event
+    /// State of the maintenance event
     #[arg(long, short = 't', value_enum, default_value_t)]
     pub(crate) state: EventState,
     /// Earliest time at which the maintenance begins [default: now]

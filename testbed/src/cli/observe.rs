@@ -51,7 +51,7 @@ fn unserved(dir: &str) -> String {
     let (events, check) = (on("events"), on("check"));
     if read_header(folder).is_ok_and(|header| header.mode == RunMode::Virtual) {
         return format!(
-            "{dir}: no coordinator serves this run, which is one of virtual time; `{check}` looks at it"
+            "{dir}: no coordinator serves a virtual run, which is over at once; `{check}` checks its results"
         );
     }
     if is_unfinished(folder) {
@@ -62,7 +62,7 @@ fn unserved(dir: &str) -> String {
         );
     }
     format!(
-        "{dir}: no coordinator serves this run: it is over; `{check}` looks at it, `{events}` prints its events"
+        "{dir}: no coordinator serves this run: it is over; `{check}` checks its results, `{events}` prints its events"
     )
 }
 
@@ -76,7 +76,7 @@ async fn dial(at: &RunningArgs, role: Role) -> Result<Option<RemoteCoordinator>,
         let wrong = |why: String| {
             let meant = run_folders::meant(folder);
             Failure::BadInput(format!(
-                "'{}' is not a folder: {why}; or, for a run on this host, {meant}",
+                "'{}' is neither a folder nor an address: for a run on another host, {why}; for one on this host, {meant}",
                 at.run
             ))
         };
@@ -117,7 +117,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
         (true, _) => "; it is over".to_owned(),
         (false, 0) => String::new(),
         (false, of) => {
-            format!("; it goes on once its workers are back: {} of {of} are", is.workers_back)
+            format!("; it continues once its workers are back: {} of {of} are", is.workers_back)
         }
     };
     let gone = match is.workers_lost {

@@ -35,7 +35,7 @@ pub(crate) struct ProgramArgs {
     /// that of the experiment's tasks; if they are replaced and a run time is needed, one task is measured first]
     #[arg(long, value_name = "TIME", requires = "command", value_parser = runtime)]
     pub(crate) runtime: Option<String>,
-    /// What `dormouse measure` wrote of the command, to take the run time from
+    /// File that `dormouse measure` wrote for the command, from which the run time is taken
     #[arg(long, value_name = "FILE", requires = "command", conflicts_with = "runtime")]
     pub(crate) measured: Option<PathBuf>,
     /// Memory that each task needs, such as "512 MiB"

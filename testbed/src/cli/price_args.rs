@@ -15,11 +15,11 @@ use super::when::When;
 
 #[derive(Debug, Args)]
 pub(crate) struct PricesArgs {
-    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
-    /// without it what needs them is left out
+    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price; without the folder, parts
+    /// that need its records are left out
     #[arg(long, value_name = "DIR")]
     pub(super) data: Option<PathBuf>,
-    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 150]
+    /// Run every cell under seeds 1 to N; a seed of acc has 20 jobs [default: 10; for acc: 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
     #[command(flatten)]
@@ -63,11 +63,10 @@ impl PricesArgs {
 pub(crate) struct AccArgs {
     #[command(flatten)]
     pub(super) prices: PricesArgs,
-    /// Take the records from this date on, such as 2010-03-01, or from so long after the first price of each, such
-    /// as 80d
+    /// Use the records from this date on, such as 2010-03-01, or from this time after each record's first price on, such as 80d
     #[arg(long, value_name = "DATE", help_heading = "The record and the job")]
     from: Option<When>,
-    /// Take the records until this date, or until so long after the first price of each
+    /// Use the records until this date, or until this time after each record's first price
     #[arg(long, value_name = "DATE", help_heading = "The record and the job")]
     until: Option<When>,
     /// The job's work [default: 500m]
@@ -76,7 +75,7 @@ pub(crate) struct AccArgs {
     /// How long a checkpoint takes (t_c) [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
     checkpoint: Option<Span>,
-    /// Time to continue on another instance (t_r) [default: 5m]
+    /// Time that it takes to continue on another instance (t_r) [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
     restart: Option<Span>,
     /// How long before the end of an hour ACC looks whether to end the instance (t_w) [default: 1m]

@@ -1,4 +1,4 @@
-//! Output of commands: on standard output, where a closed pipe is no failure, and in files.
+//! Output of commands: on standard output, where a closed pipe is not a failure, and in files.
 
 use std::fs;
 use std::io::{self, Write};
@@ -19,13 +19,13 @@ pub(crate) fn show(
     print(&if as_json { format!("{:#}", json!(value)) } else { words() })
 }
 
-/// Prints to standard output, with control characters escaped except for colours on a terminal. It is no failure if the
-/// reader has gone away.
+/// Prints to standard output, with control characters escaped except for colours on a terminal. It is not a failure if nobody reads
+/// the output any more.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_to_reader(text).map(drop)
 }
 
-/// Prints as [`print`] does, and returns whether there still is a reader.
+/// Prints to standard output as [`print`] does; returns whether the output still has a reader.
 pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     let shown = terminal::stdout().shown(text);
     let mut out = io::stdout().lock();

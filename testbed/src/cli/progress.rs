@@ -73,7 +73,7 @@ impl Progress {
         self.what == what
     }
 
-    /// Remaining real seconds if the other items take as long as those that are done.
+    /// Remaining real seconds, if each remaining item takes as long as the finished ones did; `None` if that is unknown.
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);

@@ -11,8 +11,8 @@ use dormouse_view::{TableCell, TableColumn, TextTone, TypedTable};
 use dormouse_vm::ProcessorSharing;
 
 use super::failure::Failure;
+use super::preflight::{ANY_PORT, Rehearsed};
 use super::progress::Progress;
-use super::rehearsed::{ANY_PORT, Rehearsed};
 use super::reproduce::MeasyLiveArgs;
 use super::terminal;
 use crate::live::{Conduct, conduct};
@@ -36,7 +36,7 @@ struct Figures {
     /// Numbers of promotions by swap, by kill and by migration.
     promotions: [u64; 3],
     verified: u64,
-    /// For live runs: the costs of sharing and of moves, and whether the run was faithful.
+    /// Measured costs of sharing and of moves in a live run, and whether the run was faithful; `None` for a virtual run.
     live: Option<(Consolidation, bool)>,
 }
 

@@ -70,19 +70,19 @@ pub(crate) struct BurstHadsArgs {
     preset: String,
     /// What k_h and k_r of Table V count: type, the events of each spot type; market, those of the whole market;
     /// emulated, those of each type at the rates of the authors' scripts, drawn in loops of two seconds (our
-    /// choice)
-    #[arg(long, value_name = "type|market|emulated", default_value = "type", value_parser = ["type", "market", "emulated"])]
-    events: String,
+    /// choice) [default: emulated; type where readings are compared]
+    #[arg(long, value_name = "type|market|emulated", value_parser = ["type", "market", "emulated"])]
+    events: Option<String>,
     /// Set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
     /// Seeds of each experiment that tries what could explain a difference; 0: try nothing. Fewer than 30 show no cause
     #[arg(long, value_name = "N", default_value_t = 30)]
     cause_seeds: u64,
-    /// Folders of finished live runs, to be drawn beside
+    /// Folders of finished live runs, to be drawn beside the virtual runs
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "engine")]
     live_runs: Vec<PathBuf>,
-    /// Make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
+    /// Make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside the virtual runs; needs root
     #[arg(long, value_name = "N", conflicts_with_all = ["shard", "engine"], value_parser = clap::value_parser!(u64).range(1..=1000))]
     live: Option<u64>,
     #[command(flatten)]
@@ -110,13 +110,13 @@ pub(crate) struct PlansArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasyArgs {
-    /// The log of KTH-SP2; without it what needs it is left out
+    /// The log of KTH-SP2; without the log, parts that need it are left out
     #[arg(long, value_name = "FILE")]
     kth: Option<PathBuf>,
     /// Jobs of each run
     #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     jobs: u64,
-    /// As many jobs as the paper has, 200,000 and 100,000, and all of KTH's
+    /// As many jobs a run as the MEASY paper has: 200,000 fw-like or 100,000 jw-like jobs, and all jobs of the KTH log
     #[arg(long, conflicts_with = "jobs")]
     full: bool,
     /// Run every cell under seeds 1 to N, each a replicate of the same jobs in all cells [default: 10]
@@ -128,14 +128,13 @@ pub(crate) struct MeasyArgs {
     /// Set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
-    /// The two-tier.json that measy/two-tier left: loss and utilisation as measured, and not as the
-    /// paper has them
+    /// The file two-tier.json of measy/two-tier, whose measured loss and utilisation take the place of the paper's
     #[arg(long, value_name = "FILE")]
     two_tier: Option<PathBuf>,
     /// Jobs of each experiment that tries what could explain a difference; 0: try nothing
     #[arg(long, value_name = "N", default_value_t = 3_000, help_heading = "Causes")]
     cause_jobs: u64,
-    /// Seeds of each such experiment, at most those of the cells
+    /// Seeds of each experiment that tries what could explain a difference, at most those of the cells
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Causes", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     cause_seeds: u64,
     /// Do not try what could explain a difference
@@ -164,7 +163,7 @@ pub(crate) struct SeedsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BathtubArgs {
-    /// The recorded lifetimes of preemptible VMs, a row a VM; without them what needs them is left out
+    /// The recorded lifetimes of preemptible VMs, one row for each VM; without the record, parts that need it are left out
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Run every cell, and make every resample and simulation, under seeds 1 to N [default: 40]
@@ -357,15 +356,15 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
 
 fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     let preset = (args.preset == "artifact").then_some("artifact");
-    let events = match args.events.as_str() {
-        "market" => Some("events-of-the-market"),
-        "emulated" => Some("events-as-emulated"),
-        _ => None,
-    };
+    let events = args.events.as_deref().map(|events| match events {
+        "market" => "events-of-the-market",
+        "emulated" => "events-as-emulated",
+        _ => "events-of-each-type",
+    });
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--seeds", [args.seeds]);
     option(&mut words, "--preset", [&args.preset]);
-    option(&mut words, "--events", [&args.events]);
+    option(&mut words, "--events", &args.events);
     option(&mut words, "--cause-seeds", [args.cause_seeds]);
     option(&mut words, "--set", &args.set);
     let spec = ReproductionSpec {

@@ -16,7 +16,7 @@ use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec};
 /// Results with which the results of this command are compared.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgainstArgs {
-    /// Show which claims have a different verdict or figure than in this claims.json, or in that of this folder
+    /// Show which claims have a different verdict or figure than in an earlier claims.json, given as that file or its folder
     #[arg(long, value_name = "PATH", help_heading = "Results")]
     pub(super) compare_with: Option<PathBuf>,
 }
@@ -119,7 +119,7 @@ fn report(
 }
 
 /// Differences of the claims' verdicts and figures from earlier results, in words, and the number of equal claims.
-fn changed(now: &ClaimList, before: &ClaimList) -> String {
+pub(super) fn changed(now: &ClaimList, before: &ClaimList) -> String {
     match &now.changes(before)[..] {
         [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),
         lines => {
@@ -142,7 +142,9 @@ fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");
     match &done.without[..] {
-        [] => Failure::Broken(format!("{none}: no run has data about them")),
+        [] => Failure::Broken(format!(
+            "{none}: no run has the figures that they need; make more parts or --seeds"
+        )),
         without => {
             let why: Vec<&str> = without.iter().map(|(_, why)| why.as_str()).collect();
             Failure::BadInput(format!("{none}; left out: {}", why.join("; and ")))

@@ -16,9 +16,9 @@ use dormouse_workload::{
 };
 use serde::Serialize;
 
-use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::input_args::InputArgs;
+use super::known_name::EXPERIMENT;
 use super::print::show;
 use super::workload::{bad, refused};
 use dormouse_experiment::{Experiment, ExperimentSource, Override, open};
@@ -76,7 +76,7 @@ fn figures(
     mut see: impl FnMut(&(Time, VmRequest)) -> Result<(), Failure>,
 ) -> Result<Figures, Failure> {
     let Some(mut requests) = experiment.requests().map_err(bad)? else {
-        let what = "nobody requests VMs in it; give one with workload.kind = \"requests\"";
+        let what = "it has no requests for VMs; give one with workload.kind = \"requests\"";
         return Err(Failure::BadInput(format!("{}: {what}", experiment.name)));
     };
     let vcpus = |hosts: &[ResourceVector]| hosts.iter().map(|host| u64::from(host.vcpus)).sum();

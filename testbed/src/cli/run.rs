@@ -16,9 +16,9 @@ use super::begun::Begun;
 use super::conduct::{conduct_live, go_on_live};
 use super::failure::Failure;
 use super::own_args::OwnArgs;
+use super::preflight::Rehearsed;
 use super::print::{print, show};
 use super::progress::counted;
-use super::rehearsed::Rehearsed;
 use super::sample_first::sample;
 use super::sampling::open_to_measure;
 use super::share::{paced_elsewhere, paced_here};
@@ -89,9 +89,8 @@ fn measured_first(
     Ok(own)
 }
 
-/// Runs `dormouse coordinator`: a live run whose workers run on other hosts. A coordinator that the same command starts
-/// again and again writes a file beside the run's folder that says that it refuses the run, or that the run is over,
-/// for workers that wait for it.
+/// Runs `dormouse coordinator`: a live run whose workers run on other hosts. With `--resume` and a named folder for the results, it
+/// leaves a note beside that folder if it refuses the run, or once the run is over, for workers that wait for the run.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let run = args.what.out.as_deref();
     run.iter().for_each(|run| remove_notes(run));

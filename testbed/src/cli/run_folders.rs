@@ -82,7 +82,7 @@ fn why_not(folder: &Path) -> String {
     let log = folder.join(dormouse_log::FILE);
     match fs::metadata(&log) {
         Err(error) => format!("can't read {}: {error}", log.display()),
-        Ok(_) => format!("{}: it is no file", log.display()),
+        Ok(_) => format!("{}: it is not a file", log.display()),
     }
 }
 

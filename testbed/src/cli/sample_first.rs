@@ -31,7 +31,7 @@ pub(super) fn sample(
         if !say.quiet {
             let file = file.display();
             said::note(&format!(
-                "how long a task takes is as measured before ({file}; without it, it is measured anew)"
+                "how long a task takes is as measured before ({file}; without it, it is measured again)"
             ));
         }
         return Ok(file);
@@ -47,7 +47,7 @@ pub(super) fn sample(
     }
     if !say.quiet {
         said::note(&format!(
-            "nobody says how long a task takes: one of {tasks} is measured first, alone (--runtime 10m would say it)"
+            "the tasks' run time is not given: one of {tasks} is measured first, alone (or give it, such as --runtime 10m)"
         ));
     }
     let Sampled { measures, failures } = prepared.measured(say, false)?;

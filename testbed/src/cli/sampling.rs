@@ -16,7 +16,7 @@ use dormouse_units::{Ppm, TaskId};
 use super::args::Say;
 use super::failure::Failure;
 use super::log;
-use super::rehearsed::{ANY_PORT, Rehearsed};
+use super::preflight::{ANY_PORT, Rehearsed};
 use crate::live::{Conduct, conduct};
 use crate::measure::{Sample, carried_off, compare, measured, undisturbed};
 
@@ -64,7 +64,7 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
     firsts.map(|(id, _)| vec![*id]).collect()
 }
 
-/// Measurements of groups of tasks.
+/// Measurements of tasks in groups, and the groups in which no task ended successfully.
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
@@ -106,8 +106,8 @@ impl<'a> Prepared<'a> {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs the tasks of each group until one ends successfully. With `moves`, such a task is run once more if CRIU can
-    /// save it, and is moved to a second VM in the middle.
+    /// Runs the tasks of each group until one ends successfully. With `moves`, a task that ended successfully is run once more if
+    /// CRIU can save it, and is then moved to a second VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = MeasureFile {

@@ -39,7 +39,8 @@ pub(super) fn settle(
     Ok(choice)
 }
 
-/// The calibration of this host. A file that the user named has to exist and to be intact.
+/// The calibration of this host. A file that the user named has to exist and to be intact; without a name, the default file is
+/// read.
 fn found(named: Option<&Path>) -> Result<StoredCalibration, Failure> {
     let Some(path) = named else { return Ok(find(&default_path(), HostIdentity::of_this)) };
     match read(path).map_err(CalibrateError::from)? {

@@ -6,9 +6,10 @@ use dormouse_report::output::is_unfinished;
 
 use super::next_steps::{NextStep, aligned, pasted};
 use super::run_folders::found;
+use super::terminal;
 use crate::said;
 
-/// Prints on standard error which commands to type. The status of such a call is 2, as of every call without a command.
+/// Prints on standard error which commands to type, for a call without a command, whose status is 2.
 pub(super) fn show() {
     said::line(&text(&found()));
 }
@@ -20,7 +21,10 @@ fn text(runs: &[PathBuf]) -> String {
         [] => ("type, to begin:".to_owned(), first_steps()),
         [newest, ..] => (after(newest, runs.len()), next_steps(newest)),
     };
-    format!("{title}\n\n{heading}\n{}\n\nevery command: dormouse --help", aligned("  ", &steps))
+    format!(
+        "{title}\n\n{heading}\n{}\n\nevery command: dormouse --help",
+        aligned("  ", &steps, terminal::stderr_width())
+    )
 }
 
 fn first_steps() -> Vec<NextStep> {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::input_args::InputArgs;
+use super::known_name::EXPERIMENT;
 use super::many::{Common, Shards};
 use super::{compare, engine, experiment_keys, next_steps, reproduction, run_folders, terminal};
 use dormouse_experiment::allow_inputs;
@@ -39,7 +39,7 @@ pub(crate) struct MergeArgs {
     /// The folders of all shards
     #[arg(required = true)]
     parts: Vec<PathBuf>,
-    /// Replace the results of another command in the folder; what both need is kept
+    /// Replace the results of another command in the folder; runs that both commands need are kept
     #[arg(long)]
     force: bool,
     #[command(flatten)]

@@ -11,8 +11,8 @@ use crate::two_tier::{table, write};
 use dormouse_experiment::command_line;
 use dormouse_report::output::make_folder;
 
-/// Measures two-tier sharing on this host, writes the results and prints them. Must be called while the process has a
-/// single thread, because a process that has control groups needs a guardian first.
+/// Measures two-tier sharing on this host, writes the results and prints them. Must be called while the process has a single
+/// thread, because it first starts the process that removes its control groups if it is killed (the guardian).
 pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
     let broken = |error: TwoTierError| Failure::Broken(dormouse_experiment::chain(&error));
     let (asked, quiet) = (&args.usages, args.common.say.quiet);

@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use clap::Error;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use dormouse_view::Terminal;
+use strsim::damerau_levenshtein;
 
 use super::examples::all;
 use super::grammar::grammar;
@@ -15,6 +17,9 @@ use super::terminal;
 
 /// Prefix of clap's errors, in place of which this program's name is printed.
 const CLAP_PREFIX: &str = "error:";
+
+/// Greatest number of names that an error proposes.
+const MOST_NAMES: usize = 3;
 
 /// Replaces the word `help` by its meaning: `dormouse help run` becomes `dormouse run --help`.
 pub(super) fn help_last(mut words: Vec<OsString>) -> Vec<OsString> {
@@ -39,10 +44,10 @@ pub(super) fn explained(mut error: Error, words: &[OsString]) -> Error {
         words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     // "To pass '-o' as a value, use '-- -o'": behind -- is a program of the user's own.
     error.remove(ContextKind::Suggested);
-    if error.kind() == ErrorKind::InvalidSubcommand {
-        only_near(&mut error);
-    }
     let of = path(&words);
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        suggest_nearest(&mut error, names_below(&of).into_iter());
+    }
     let tip = tip(&error, &of, &words);
     if tip.is_some() {
         error.remove(ContextKind::SuggestedArg);
@@ -71,19 +76,76 @@ pub(super) fn summarize(error: &Error) -> String {
     first.trim_start_matches(CLAP_PREFIX).trim_start().to_owned()
 }
 
+/// The error as all others are: what is wrong, what to type, and where to read more, in one line.
+fn one_line(error: &Error, words: &[String]) -> String {
+    let of = path(words);
+    let invalid = |kind| match error.get(kind) {
+        Some(ContextValue::String(wrong)) => wrong.as_str(),
+        _ => "",
+    };
+    let whole = error.to_string();
+    let mut parts =
+        whole.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let message = parts.next().unwrap_or_default();
+    let message = message.trim_start_matches(CLAP_PREFIX).trim_start();
+    let command = if of.is_empty() { "dormouse".to_owned() } else { format!("dormouse {of}") };
+    let place = if of.is_empty() { String::new() } else { format!("{of}: ") };
+    let wrong = invalid(ContextKind::InvalidArg);
+    let message = match error.kind() {
+        ErrorKind::UnknownArgument if wrong.starts_with('-') => {
+            format!("there is no option {wrong}")
+        }
+        ErrorKind::UnknownArgument => format!("'{wrong}' is one word too many"),
+        ErrorKind::InvalidSubcommand => {
+            format!("there is no command '{}'", invalid(ContextKind::InvalidSubcommand))
+        }
+        ErrorKind::MissingRequiredArgument => {
+            message.replace("the following required arguments were not provided:", "it needs")
+        }
+        _ => message.to_owned(),
+    };
+    let message = format!("{place}{message}");
+    let near = |kind| match error.get(kind) {
+        Some(ContextValue::String(near)) => Some(near.clone()),
+        Some(ContextValue::Strings(near)) if !near.is_empty() => {
+            Some(near.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join("', '"))
+        }
+        _ => None,
+    };
+    let near = near(ContextKind::SuggestedArg).or_else(|| near(ContextKind::SuggestedSubcommand));
+    let tip = match near {
+        Some(near) => Some(format!("did you mean '{near}'?")),
+        None => parts.find_map(|part| part.strip_prefix("tip: ").map(str::to_owned)),
+    };
+    let more = format!("`{command} --help` tells more");
+    [Some(message), tip, Some(more)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Prints a help or a version on standard output, broken between words at the terminal's width.
+pub(super) fn print_help(error: &Error) -> ExitCode {
+    let (to, styled) = (terminal::stdout(), error.render());
+    let text = if to.has_colour { styled.ansi().to_string() } else { styled.to_string() };
+    // Where nobody reads there is nobody to print for.
+    let _ = writeln!(io::stdout().lock(), "{}", terminal::wrapped_lines(to, &text));
+    ExitCode::SUCCESS
+}
+
 /// Prints the error on standard error, and returns the exit status of a wrong command line.
-pub(super) fn report(error: &Error) -> ExitCode {
+pub(super) fn report(error: &Error, words: &[OsString]) -> ExitCode {
     let styled = error.render();
-    let text =
-        if terminal::stderr_has_colour() { styled.ansi().to_string() } else { styled.to_string() };
     // A help that is printed in the place of an error has no prefix.
     let text = if styled.to_string().starts_with(CLAP_PREFIX) {
-        text.replacen(CLAP_PREFIX, "dormouse:", 1)
+        let words: Vec<_> =
+            words.iter().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
+        format!("dormouse: {}", one_line(error, &words))
+    } else if terminal::stderr_has_colour() {
+        styled.ansi().to_string()
     } else {
-        text
+        styled.to_string()
     };
+    let to = Terminal { width: terminal::stderr_width(), has_colour: false };
     // Where nobody can be told there is nobody to tell that.
-    let _ = write!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", terminal::wrapped_lines(to, &text));
     ExitCode::from(2)
 }
 
@@ -98,15 +160,28 @@ fn path(words: &[String]) -> String {
     path.join(" ")
 }
 
-/// Keeps only those suggestions for a wrong name of a paper that fit the name: for a part of a paper, parts of the same
-/// paper; else papers.
-fn only_near(error: &mut Error) {
+/// Names of the subcommands of the command with this path.
+fn names_below(path: &str) -> Vec<String> {
+    let mut command = &grammar();
+    for word in path.split_whitespace() {
+        let Some(sub) = command.find_subcommand(word) else { break };
+        command = sub;
+    }
+    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.map(|sub| sub.get_name().to_owned()).collect()
+}
+
+/// Suggests names for a wrong name of a command, the nearest first: those that clap suggests, and those of `names` that differ in
+/// few letters. Of clap's suggestions for a part of a paper, only parts of the same paper stay if there are any; for other names,
+/// only names without a slash.
+fn suggest_nearest(error: &mut Error, names: impl Iterator<Item = String>) {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
     let typed = typed.clone();
-    let Some(ContextValue::Strings(near)) = error.get(ContextKind::SuggestedSubcommand) else {
-        return;
+    let near = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(near)) => near.clone(),
+        _ => Vec::new(),
     };
     let paper = typed.split_once('/').map(|(paper, _)| format!("{paper}/"));
     let is_near = |name: &&String| match &paper {
@@ -115,8 +190,16 @@ fn only_near(error: &mut Error) {
     };
     let mut kept: Vec<String> = near.iter().filter(is_near).cloned().collect();
     if kept.is_empty() {
-        kept.clone_from(near);
+        kept.clone_from(&near);
     }
+    // A slip of one letter is near in a short word, too.
+    let slips = names.filter(|name| damerau_levenshtein(&typed, name) <= (typed.len() / 3).max(1));
+    kept.extend(slips.filter(|name| !near.contains(name)).collect::<Vec<_>>());
+    if kept.is_empty() {
+        return;
+    }
+    // The nearest comes first.
+    kept.sort_by_key(|name| damerau_levenshtein(&typed, name));
     error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(kept));
 }
 

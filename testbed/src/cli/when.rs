@@ -42,7 +42,7 @@ impl FromStr for When {
         let whole = [text.to_owned(), format!("{text}:00"), format!("{text}T00:00:00")];
         let date = whole.iter().find_map(|text| Moment::read(text));
         let wrong =
-            "it is no date; write it like 2024-09-22T10:00:00, in UTC or with its time zone";
+            "it is not a date; write it like 2024-09-22T10:00:00, in UTC or with its time zone";
         date.map(Self::Date).ok_or_else(|| wrong.to_owned())
     }
 }

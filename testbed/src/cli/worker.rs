@@ -42,8 +42,8 @@ pub(crate) struct WorkerArgs {
     /// CRIU [default: $DORMOUSE_CRIU, else the one that `dormouse doctor` names]
     #[arg(long, value_name = "FILE", help_heading = "Tasks")]
     pub(crate) criu: Option<PathBuf>,
-    /// How much of a jail its tasks must have: full, or it does not start; partial, which leaves out what
-    /// can't be had here; none [default: full, or what $DORMOUSE_JAIL says]
+    /// How much of a jail the worker's tasks must have: full (else the worker does not start), partial (without what this host
+    /// can't provide) or none [default: full, or what $DORMOUSE_JAIL says]
     #[arg(long, value_name = "HOW", help_heading = "Tasks")]
     pub(crate) jail: Option<JailDemand>,
     /// The users that tasks run as, the same for all workers of a run
@@ -52,8 +52,8 @@ pub(crate) struct WorkerArgs {
     /// Let tasks use the host's network; without this they have no network
     #[arg(long, help_heading = "Tasks")]
     pub(crate) task_network: bool,
-    /// Let tasks read this folder, read-only; with several, of several folders [default: those of
-    /// $DORMOUSE_ALLOW_MOUNTS, with colons between them]
+    /// Let tasks read this folder, read-only; may be given several times [default: the folders in $DORMOUSE_ALLOW_MOUNTS, with
+    /// colons between them]
     #[arg(long, value_name = "DIR", help_heading = "Tasks")]
     pub(crate) allow_mounts: Vec<PathBuf>,
     /// How long to wait for the token's file, the coordinator's name and the coordinator, real time
@@ -62,7 +62,7 @@ pub(crate) struct WorkerArgs {
     /// How many workers share this host's cores evenly
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) of: u32,
-    /// The process that starts it, with which it ends unless it has joined the run before
+    /// Id of the process that starts the worker, which ends with that process unless it has joined the run before
     #[arg(long, value_name = "PID", hide = true)]
     pub(crate) parent: Option<i32>,
 }
@@ -70,8 +70,8 @@ pub(crate) struct WorkerArgs {
 /// Beginning of the message of a worker whose run is over.
 const OVER: &str = "the run is over";
 
-/// Works for a coordinator until its run is over. The process may have only one thread: the steps that make it a worker
-/// (a guardian, a mount namespace) must come before any other thread.
+/// Works for a coordinator until its run is over. The process may have only one thread: a mount namespace, and the process that
+/// cleans up after a killed worker (the guardian), must be made before any other thread.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let (file, begun) = (secret_file(args.secret_file.as_deref(), "a worker")?, Instant::now());
     let wait = Duration::from_micros(args.wait.as_micros());
@@ -151,7 +151,7 @@ fn lendable(path: &Path) -> Result<PathBuf, String> {
     match first {
         _ if !real.is_dir() => Err("it is not a folder".to_owned()),
         _ if real != path => Err(format!("name it without links: {}", real.display())),
-        None => Err("name a folder in it".to_owned()),
+        None => Err("it is the whole host: name a folder in it, such as /opt/data".to_owned()),
         Some(first) if own.contains(&first) => {
             Err(format!("every task has its own /{first}: copy the files to another folder"))
         }

@@ -38,7 +38,8 @@ pub(crate) enum WorkloadCommand {
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
-    /// Write a log of parallel jobs, of any format that is read, as SWF, CSV or a workload of Batsim
+    /// Write a log of parallel jobs, of any format that is read, as SWF, CSV or a workload of Batsim; or a workflow, as
+    /// jobs with as many processors as its tasks have cores
     Convert(ConvertArgs),
     /// Show which VMs the customers of an experiment request, and write the requests as CSV if asked
     Requests(RequestsArgs),
@@ -97,7 +98,7 @@ pub(crate) struct ScaleArgs {
     /// Offered load to reach
     #[arg(long, conflicts_with = "factor", required_unless_present = "factor")]
     load: Option<f64>,
-    /// What to multiply the times between submissions by
+    /// Factor by which the times between submissions are multiplied
     #[arg(long)]
     factor: Option<f64>,
     /// Where to write the scaled log
@@ -113,7 +114,7 @@ pub(crate) struct ScaleArgs {
 pub(super) struct Input {
     /// The log, compressed or not: SWF, a workload of Batsim, output of sacct, an accounting file of PBS, LSF or
     /// Grid Engine, a history of HTCondor, or a trace of Philly, Helios or Alibaba. `stats` also reads requests (CSV,
-    /// or a trace of VMs) and workflows (DAGMan, WfCommons, Pegasus, Snakemake, Nextflow)
+    /// or a trace of VMs), `stats` and `convert` workflows (DAGMan, WfCommons, Pegasus, Snakemake, Nextflow)
     pub(super) log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
@@ -251,7 +252,7 @@ fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Resul
     }
 }
 
-/// A panel with the percentage of jobs in each bucket, which are powers of two.
+/// Panel with the percentage of jobs in each bucket of a histogram; the buckets are powers of two.
 fn panel(title: &str, x: &str, histogram: &Histogram) -> ChartPanel {
     #[expect(clippy::cast_precision_loss, reason = "a plot")]
     let to_f64 = |n: u64| n as f64;

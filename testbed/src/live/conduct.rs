@@ -10,6 +10,7 @@ use dormouse_coordinator::{
     ANSWER_WITHIN, CoordinatorError, CoordinatorWorld, LiveOutcome, LiveRunPlan, RunObserver,
     RunProgress,
 };
+use dormouse_ec2_server::EndpointError;
 use dormouse_log::{Chain, HeaderText, LogError};
 use dormouse_model::{Event, Submission, VmRequest};
 use dormouse_policies::Policy;
@@ -35,7 +36,7 @@ pub struct Conduct<'a> {
     pub header: &'a LogHeader,
     /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// Results of the rehearsal that the run's schedulers need.
+    /// Results of a virtual run of the experiment, made before the live run, that the live run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
@@ -87,6 +88,9 @@ pub enum LiveError {
     /// The page of the run can't be served.
     #[error(transparent)]
     Page(#[from] ServeError),
+    /// The endpoint of EC2's API can't be served.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
 }
 
 impl LiveError {
@@ -109,7 +113,7 @@ impl LiveError {
                         | CoordinatorError::Log(LogError::Damaged { .. } | LogError::Format { .. })
                 )
             }
-            Self::Program(_) | Self::Page(_) => true,
+            Self::Program(_) | Self::Page(_) | Self::Endpoint(_) => true,
             _ => false,
         }
     }
@@ -128,13 +132,21 @@ pub fn conduct<'a>(
     let page = conduct.page;
     let run = live_run(conduct)?;
     let LiveOutcome { log, .. } = to_the_end(run, local_workers, page, show)?;
+    results_of(header, &log)
+}
+
+/// The results of a live run that has ended, from its log.
+pub(super) fn results_of<'a>(
+    header: &'a LogHeader,
+    log: &Path,
+) -> Result<(RunResults<'a>, LiveFacts), LiveError> {
     let folder = log.parent().unwrap_or(Path::new("."));
     let steps = RunLog::read(folder)?.steps.unwrap_or_default();
     if !steps.iter().any(|step| step.event == Event::Begin) {
         return Err(LiveError::NotBegun);
     }
-    let chain = Chain::of_file(&log, u64::MAX);
-    let chain = chain.map_err(|source| LogError::Read { path: log.clone(), source });
+    let chain = Chain::of_file(log, u64::MAX);
+    let chain = chain.map_err(|source| LogError::Read { path: log.to_owned(), source });
     let head = chain.map_err(OutputError::from)?.head();
     let ended = live_results(header, &live_header(folder)?, &steps, folder);
     let (results, facts) = ended.map_err(of_jobs)?;
@@ -155,7 +167,7 @@ fn limit(submissions: &[Submission]) -> Time {
 }
 
 /// Makes the plan of a live run for the coordinator.
-fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
+pub(super) fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
     let Conduct {
         header,
         scheduler,
@@ -205,6 +217,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRunPlan, LiveError> {
         needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,
+        api: None,
         out,
         lost_after: real(live.lost_after),
         hold: real(if workers_stay { live.patience.max(live.lost_after) } else { live.lost_after }),

@@ -11,13 +11,13 @@ use dormouse_workload::least_makespan;
 use dormouse_experiment::Experiment;
 use dormouse_report::virtual_run::virtual_run;
 
-/// Results of a rehearsal.
+/// Results of a rehearsal: what a virtual run of the experiment tells before its live run.
 #[derive(Clone, Debug)]
 pub struct Rehearsal {
-    /// The demand at the time when the VMs alive and not hibernated have most vCPUs, with some room. (The bound by the
-    /// account's limits would be several times that, and would make every vCPU that much slower.)
+    /// Demand of the live run on its workers: that of the time at which the VMs alive and not hibernated have most vCPUs, with some
+    /// room. (The bound by the account's limits would be several times that, and would make every vCPU that much slower.)
     pub demand: RunDemand,
-    /// The time that the run takes.
+    /// Emulated time that the run is expected to take.
     pub takes: Span,
     /// How exactly the time in `takes` is known, in words.
     pub how: &'static str,
@@ -35,7 +35,7 @@ pub fn rehearse(
         (kinds(experiment), experiment.jobs.as_ref().map(|jobs| jobs.workload.processors));
     let is_alone = experiment.scheduler.is_none() && experiment.requests.is_none();
     if let (true, Some(processors)) = (is_alone, processors) {
-        let demand = RunDemand { vms: vec![processors], kinds, hosts: Vec::new() };
+        let demand = RunDemand { vms: vec![processors], kinds, ..RunDemand::default() };
         let takes = least_makespan(submissions, processors);
         return Rehearsal { demand, takes, how: "at least" };
     }
@@ -44,7 +44,7 @@ pub fn rehearse(
     let _ = virtual_run(experiment, scheduler, |step| peak.take_step(step));
     let takes = peak.last.since(Time::ZERO);
     let demand = match experiment.hosts.as_slice() {
-        [] => RunDemand { vms: peak.with_room(), kinds, hosts: Vec::new() },
+        [] => RunDemand { vms: peak.with_room(), kinds, ..RunDemand::default() },
         hosts => RunDemand::of_hosts(hosts, kinds),
     };
     Rehearsal { demand, takes, how: "about" }

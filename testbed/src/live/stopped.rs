@@ -6,7 +6,7 @@ use std::path::Path;
 use dormouse_analysis::TaskHistory;
 use dormouse_report::output::RunLog;
 
-/// The tasks that were under way when a run was stopped, whose VMs are gone.
+/// Counts of the tasks that were under way when a run was stopped; the tasks' VMs are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedTasks {
     /// Number of tasks that have, according to the log, a stored checkpoint that was not given up since. Whether this
@@ -45,8 +45,8 @@ impl fmt::Display for StoppedTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.kept + self.lost;
         let [has, goes] = match self.kept {
-            1 => ["has a stored checkpoint", "goes on from it, if it can be restored"],
-            _ => ["have a stored checkpoint", "go on from it, if it can be restored"],
+            1 => ["has a stored checkpoint", "continues from it, if it can be restored"],
+            _ => ["have a stored checkpoint", "continue from it, if it can be restored"],
         };
         match (self.kept, self.lost) {
             (0, 0) => f.write_str("no task was under way"),
@@ -174,7 +174,8 @@ mod tests {
     /// Effects after which a task starts from scratch, because its only checkpoint is damaged.
     fn begins_again(task: u32) -> Vec<Effect> {
         let (task, from, why) = (TaskId::new(task), KEPT, "it is damaged".to_owned());
-        vec![Effect::RestoreFellBack { task, from, to: None, not_on: None, why }]
+        let given_up = false;
+        vec![Effect::RestoreFellBack { task, from, to: None, not_on: None, why, given_up }]
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         run.keeps(2, Vec::new());
         assert_eq!(
             run.said(),
-            "1 of 3 tasks under way has a stored checkpoint and goes on from it, if it can be restored; the \
+            "1 of 3 tasks under way has a stored checkpoint and continues from it, if it can be restored; the \
              others begin again"
         );
         // That of task 3 was found damaged, and it was sent to begin again.
@@ -235,14 +236,16 @@ mod tests {
         run.reports(finished, Vec::new());
         assert_eq!(
             run.said(),
-            "2 of 6 tasks under way have a stored checkpoint and go on from it, if it can be restored; the others \
+            "2 of 6 tasks under way have a stored checkpoint and continue from it, if it can be restored; the others \
              begin again"
         );
         let said = |kept, lost| StoppedTasks { kept, lost }.to_string();
         assert!(
-            said(1, 0).starts_with("the one task under way has a stored checkpoint and goes on")
+            said(1, 0).starts_with("the one task under way has a stored checkpoint and continues")
         );
-        assert!(said(3, 0).starts_with("all 3 tasks under way have a stored checkpoint and go on"));
+        assert!(
+            said(3, 0).starts_with("all 3 tasks under way have a stored checkpoint and continue")
+        );
         assert!(said(1, 1).ends_with("; the other begins again"), "{}", said(1, 1));
     }
 }

@@ -49,10 +49,10 @@ pub fn carried_off(
     let Some(kind) =
         alone.setup.bag.tasks.first().and_then(|task| task.runtime.keys().next().cloned())
     else {
-        return Err("its task has no instance type".to_owned());
+        return Err("the measured task has no run time on any instance type".to_owned());
     };
     let Some(sold) = off.setup.catalogue.types.get_mut(&kind) else {
-        return Err(format!("{kind} is not an instance type"));
+        return Err(format!("the catalogue does not have {kind}, the type of the measured task"));
     };
     (sold.spot, sold.limits.spot) = (sold.on_demand, 2);
     let config = json!({

@@ -19,7 +19,7 @@ pub enum MeasureError {
 pub struct Sample {
     /// Time, memory and outputs of the task.
     pub measured: MeasuredProgram,
-    /// How the task ended and its last words, in one line; `None`: the program and its check, if any, returned 0.
+    /// How the task ended and its last output, in one line; `None`: the program and its check, if any, returned 0.
     pub failure: Option<String>,
 }
 

@@ -28,6 +28,13 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     else {
         return Err(format!("{task} does not run a program of your own"));
     };
+    if let Some(handed) = program.handed.first() {
+        let (name, output) = (&spec.name, &handed.output);
+        return Err(format!(
+            "{name} needs {output} of {}, which is not there when it is measured alone; give its runtime",
+            handed.from
+        ));
+    }
     let kind = kind_for(of, spec.memory.get()).ok_or_else(|| {
         let (name, memory) = (&spec.name, spec.memory);
         format!(
@@ -44,6 +51,7 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     let longest = spec.runtime.values().max().copied().unwrap_or(Span::from_secs(600));
     let mut spec = spec.clone();
     spec.submitted = Span::ZERO;
+    spec.after.clear();
     spec.runtime = BTreeMap::from([(kind, longest)]);
     alone.setup.bag.tasks = [spec].into();
     alone.setup.bag.deadline = DEADLINE;
@@ -74,7 +82,8 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     Ok(alone)
 }
 
-/// The cheapest type of full speed that is sold on demand and has this much memory.
+/// The cheapest type of full speed that is sold on demand and has at least `memory` bytes of memory; `None` if there is no such
+/// type.
 fn kind_for(of: &Experiment, memory: u64) -> Option<TypeName> {
     let fits = |kind: &InstanceType| {
         kind.burstable.is_none() && kind.limits.on_demand > 0 && kind.memory.get() >= memory

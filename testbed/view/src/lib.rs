@@ -8,7 +8,9 @@ mod table;
 mod time_unit;
 mod trace;
 
-pub use page::{FigureCard, HtmlPage, PageBlock};
+pub use page::{
+    AnswerItem, ClaimMark, ClaimRange, ClaimVerdict, FigureCard, HtmlPage, PageAnswer, PageBlock,
+};
 pub use table::{
     CellValue, ColumnKind, ParquetError, TableCell, TableColumn, TableOf, Terminal, TextTone,
     TypedTable,

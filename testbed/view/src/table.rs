@@ -3,6 +3,7 @@
 mod cell;
 mod column;
 mod csv;
+mod empty_columns;
 mod html;
 mod json;
 mod parquet;
@@ -54,6 +55,12 @@ impl TypedTable {
     pub fn with(mut self, row: impl IntoIterator<Item = TableCell>) -> Self {
         self.push(row);
         self
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
     }
 
     /// Whether the table has no row.

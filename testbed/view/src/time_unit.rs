@@ -1,6 +1,6 @@
 //! The unit of the times on a page.
 
-use crate::number::fixed;
+use crate::number::{fixed, grouped};
 
 /// Longest time on a page, in seconds, that is still written in seconds.
 const LONG_S: f64 = 10_000.0;
@@ -56,10 +56,10 @@ impl TimeUnit {
         fixed(seconds / self.seconds(), self.digits(digits))
     }
 
-    /// A length of time in seconds, with the unit: `977.9 s`, `1.250 h`.
+    /// A length of time in seconds, with the unit, for people: `977.9 s`, `1.250 h`, `12,000 s`.
     #[must_use]
     pub fn words(self, seconds: f64, digits: usize) -> String {
-        format!("{} {}", self.number(seconds, digits), self.symbol())
+        format!("{} {}", grouped(&self.number(seconds, digits)), self.symbol())
     }
 }
 

@@ -71,7 +71,7 @@ fn bar_events(bar: &GanttBar) -> impl Iterator<Item = Value> + '_ {
     })
 }
 
-/// Number of the thread for a row's tier.
+/// Number of the thread in the trace that shows a tier of a row.
 fn thread_number(row: u32, tier: Tier) -> u64 {
     1 + u64::from(row) * 2 + u64::from(tier == Tier::Background)
 }

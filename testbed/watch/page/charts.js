@@ -4,7 +4,10 @@
 import { el, setText, showTip } from "./dom.js";
 import { Plot } from "./plot.js";
 import { colours } from "./theme.js";
+import { MARKETS } from "./market.js";
 import { figuresAt, fidelityAt, missingWords, vmsAt } from "./moment.js";
+import { boundedHosts } from "./usage.js";
+import { upperBound } from "./columns.js";
 import { clock, costWord, count, fixed, money, percent, rate, short } from "./words.js";
 
 const MOST_LINES = 7;
@@ -29,8 +32,23 @@ function queue(state) {
 }
 
 function machines(state) {
-  return sampled(state, [["spot", "spot", 2], ["ondemand", "on-demand", 3]], "No VM has been counted yet.");
+  return sampled(state, [["spot", "spot", 1], ["ondemand", "on demand", 0]], "No VM has been counted yet.");
 }
+
+/** The vCPUs that the VMs of each market use, beside those that the hosts have. */
+function usage(state) {
+  const { history, head } = state;
+  const theme = colours();
+  const { usage: columnsOf } = history;
+  const n = upperBound(columnsOf.times.values, columnsOf.times.length, head) - 1;
+  const lines = MARKETS.filter(({ key }) => key !== "burstable" || history.markets.has(key)).map(({ key, name, colour }) => ({
+    name, kind: "step", colour: theme.work[colour], ...columns(columnsOf.times, columnsOf[key]), now: n < 0 ? "" : count(columnsOf[key].at(n)),
+  }));
+  const capacity = boundedHosts(history, head).reduce((sum, host) => sum + (head < host.until ? host.vcpus : 0), 0);
+  const levels = capacity ? [{ value: capacity, colour: theme.dim, label: `all of the hosts’ ${count(capacity)}` }] : [];
+  return { lines, levels, label: short, missing: columnsOf.times.length ? "" : "No VM has been launched yet." };
+}
+
 
 function cost(state) {
   const { history, run, head, edge } = state;
@@ -108,14 +126,12 @@ function credits(state) {
 }
 
 function fidelity(state) {
-  const { history, head, run } = state;
+  const { history, head } = state;
   const theme = colours();
   const f = history.fidelity;
   const now = fidelityAt(history, head);
   const line = { name: "error of each attempt that ended", kind: "dots", colour: theme.work[6], ...columns(f.times, f.errors), now: "" };
-  const missing = run?.mode === "virtual"
-    ? "Virtual time: tasks take exactly what they are promised, and nothing is measured."
-    : f.times.length ? "" : "No attempt has ended yet: nothing is measured.";
+  const missing = f.times.length ? "" : "No attempt has ended yet: nothing is measured.";
   return {
     lines: [line], isSigned: true, levels: [{ value: 0, colour: theme.axis, label: "" }], missing,
     label: (v) => `${short(v * 100)} %`,
@@ -123,16 +139,22 @@ function fidelity(state) {
   };
 }
 
-/** Name, title (or what says it of a run), unit, data, and whether a run has such a thing at all. */
+/** Name, title (or what says it of a run), unit, data, and whether a run has such a thing at all: a chart of it is left out else. */
 const CHARTS = [
   ["queue", "Queue", (state) => `${state.noun}s`, queue],
-  ["machines", "VMs", () => "VMs", machines],
+  ["machines", "VMs that run", () => "VMs", machines],
   ["cost", ({ run }) => (costWord(run) === "revenue" ? "Revenue" : "Cost against plan and budget"), () => "US dollars", cost],
-  ["prices", "Spot prices and bids", () => "US dollars an hour", prices],
-  ["available", "Spot VMs to be had", () => "VMs", available, (history) => history.available.size > 0],
-  ["credits", "CPU credits", () => "vCPU-minutes at full speed", credits],
-  ["fidelity", "Fidelity so far", () => "time taken beyond the time promised, %", fidelity],
+  ["usage", "vCPUs in use, by market", () => "vCPUs", usage, ({ history }) => history.strips.size > 0],
+  ["prices", "Spot prices and bids", () => "US dollars an hour", prices, hasSpotPrices],
+  ["available", "Spot VMs to be had", () => "VMs", available, ({ history }) => history.available.size > 0],
+  ["credits", "CPU credits", () => "vCPU-minutes at full speed", credits, ({ history }) => history.hasCredits],
+  ["fidelity", "Fidelity so far", () => "time taken beyond the time promised, %", fidelity, ({ run }) => run?.mode !== "virtual"],
 ];
+
+/** Whether spot VMs have a price: a type that can be had on spot, and a VM or a price of it. */
+function hasSpotPrices({ history }) {
+  return history.prices.size > 0 || history.markets.has("spot");
+}
 
 export class Charts {
   constructor(box, { onTime }) {
@@ -162,6 +184,11 @@ export class Charts {
     return this.charts.some((chart) => chart.plot.isStale);
   }
 
+  /** Takes the size of each chart on paper, or with null those of their boxes on the screen. */
+  print(size) {
+    for (const { plot } of this.charts) plot.print(size);
+  }
+
   draw(state) {
     for (const chart of this.charts) {
       if (!chart.plot.isSeen) continue;
@@ -184,7 +211,7 @@ export class Charts {
   /** Says the values at the playhead in words; less often than it draws. */
   say(state) {
     for (const chart of this.charts) {
-      if (chart.isThere && chart.figure.hidden === chart.isThere(state.history)) chart.figure.hidden = !chart.figure.hidden;
+      if (chart.isThere && chart.figure.hidden === chart.isThere(state)) chart.figure.hidden = !chart.figure.hidden;
       const drawn = this.announced(chart, state);
       if (!chart.plot.isSeen) continue;
       setText(chart.units, chart.unit(state));

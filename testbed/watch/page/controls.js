@@ -1,9 +1,9 @@
 // Moving about in time and in the chart: buttons, keys, the wheel, dragging, and the tooltip.
 
 import { byId, setAttribute, setText, showTip } from "./dom.js";
+import { find, nameOf } from "./find.js";
 import { hit, words } from "./hit.js";
 import { AXIS } from "./rows.js";
-import { find, nameOf } from "./selection.js";
 import { clock } from "./words.js";
 
 const CLICK_PX = 4;
@@ -35,10 +35,13 @@ export class Controls {
     on("follow", () => this.follow());
     on("open-help", () => byId("help").showModal());
     this.scrub.addEventListener("input", () => page.goTo((Number(this.scrub.value) / 1000) * page.edge));
-    for (const [id, name] of [["rows", "rows"], ["density", "density"]]) {
-      const choice = byId(id);
+    for (const name of ["rows", "density", "scale"]) {
+      const choice = byId(name);
       choice.value = page.choice[name];
-      choice.addEventListener("change", () => { page.choice[name] = choice.value; });
+      choice.addEventListener("change", () => {
+        page.choice[name] = choice.value;
+        page.view.scale = page.choice.scale;
+      });
     }
     const ended = byId("ended");
     ended.checked = page.choice.ended;
@@ -65,7 +68,10 @@ export class Controls {
   find(typed) {
     const name = nameOf(this.page.history, typed);
     const thing = name ? find(this.page.history, name) : null;
-    setText(byId("find-said"), thing || !typed.trim() ? "" : `nothing is called “${typed.trim()}”`);
+    const isMissing = !thing && typed.trim();
+    const isKnown = this.page.history.changes > 0;
+    const words = isKnown ? `nothing is called “${typed.trim()}”` : "the run is not loaded yet";
+    setText(byId("find-said"), isMissing ? words : "");
     if (thing) this.page.select(name, true);
   }
 

@@ -1,14 +1,15 @@
 // The Gantt chart: VMs by host, their lanes and what ran there. It draws what is visible and no more:
 // rows by their tops, spans by searching each visible lane, and what is narrower than a pixel once.
 
-import { lowerBound, upperBound } from "./columns.js";
-import { BACKGROUND, isOfUser } from "./history.js";
+import { drawAxis, drawGrid } from "./axis.js";
+import { upperBound } from "./columns.js";
+import { drawLinks, drawMarks } from "./marks.js";
 import { AXIS, Rows } from "./rows.js";
 import { COLOURS, colours, fit, pattern } from "./theme.js";
-import { linksIn, vmState } from "./moment.js";
-import { timeLabel, timeStep } from "./words.js";
+import { drawStrip, isCrowded } from "./strip.js";
+import { vmState } from "./moment.js";
+import { counted } from "./words.js";
 
-const MANY_LINKS = 40;
 const STATE_FILLS = { boot: "boot", hibernating: "frozen", hibernated: "frozen", resuming: "frozen", notice: "notice" };
 
 export class Gantt {
@@ -20,7 +21,13 @@ export class Gantt {
     this.laidFor = "";
     /** How many bars the last frame drew. */
     this.drawn = 0;
+    /** Whether the last frame had a host with too many VMs to draw each. */
+    this.isCrowded = false;
+    /** How many migrations the last frame showed, and how many its window has. */
+    this.links = { shown: 0, all: 0 };
     this.size = { width: 0, height: 0, top: 0 };
+    /** The sheet that the chart is printed on; null on the screen. */
+    this.sheet = null;
   }
 
   /** Width of the names on the left. */
@@ -30,61 +37,71 @@ export class Gantt {
 
   /** Measures the chart; not while drawing, where it would force a layout. */
   measure() {
+    if (this.sheet) {
+      this.size = { width: this.sheet.width, height: this.sheet.height, top: 0 };
+      return;
+    }
     this.size.width = this.scroller.clientWidth;
     this.size.height = this.scroller.clientHeight;
     this.size.top = this.scroller.scrollTop;
   }
 
   x(time, view) {
-    return this.gutter + ((time - view.from) / view.span) * (this.size.width - this.gutter);
+    return this.gutter + view.part(time) * (this.size.width - this.gutter);
   }
 
   timeAt(x, view) {
-    return view.from + ((x - this.gutter) / (this.size.width - this.gutter)) * view.span;
+    return view.timeAt((x - this.gutter) / (this.size.width - this.gutter));
   }
 
   /** Lays the rows out again if the run, the window or the reader's choice asks for it. */
   lay(state) {
-    const { history, view, choice, head, run } = state;
+    const { history, view, choice, head, run, rows, host } = state;
     // VMs that come and go with the window make it part of what is laid out.
-    const moving = choice.rows === "all" ? "" : choice.rows === "now" ? head.toFixed(2) : `${view.from.toFixed(2)} ${view.until.toFixed(2)}`;
-    const wanted = [history.shape, choice.rows, choice.density, this.size.height, moving].join("|");
+    const moving = { now: head.toFixed(2), window: `${view.from.toFixed(2)} ${view.until.toFixed(2)}`, host }[rows] ?? "";
+    const room = this.sheet?.room ?? this.size.height;
+    const wanted = [history.shape, rows, choice.density, room, moving].join("|");
     if (wanted === this.laidFor && this.laidHistory === history) return;
     this.laidFor = wanted;
     this.laidHistory = history;
     const isShown = {
-      all: () => true,
       window: (vm) => vm.from <= view.until && vm.until >= view.from,
       now: (vm) => vm.from <= head && vm.until > head,
-    }[choice.rows];
+    }[rows] ?? (() => true);
+    const isHostShown = (id) => rows !== "host" || id === host;
     this.rows.lay(history, {
-      isShown, room: this.size.height, density: choice.density, isProcessors: run?.rows === "processors",
+      isShown, isHostShown, room, density: choice.density, isProcessors: run?.rows === "processors",
     });
+    // One host has few rows: its chart ends where they do.
+    const most = rows === "host" ? `${Math.max(160, this.rows.height + 4)}px` : "";
+    if (this.scroller.style.maxHeight !== most) this.scroller.style.maxHeight = most;
     const height = `${Math.max(this.rows.height, this.size.height)}px`;
     if (this.spacer.style.height !== height) this.spacer.style.height = height;
   }
 
   draw(state) {
-    const { width, height, top } = this.size;
-    if (width < 50 || height < 50) return;
+    const { width, top } = this.size;
+    if (width < 50 || this.size.height < 50) return;
     this.lay(state);
+    if (this.sheet) this.size.height = Math.min(this.sheet.height, this.rows.height);
+    const { height } = this.size;
     const theme = colours();
     const ink = fit(this.canvas, width, height);
     this.ink = ink;
     this.theme = theme;
     this.state = state;
     this.drawn = 0;
+    this.isCrowded = false;
     const { view, history } = state;
-    this.perSecond = (width - this.gutter) / view.span;
     // Nothing begins in the future: what goes on reaches to the clock.
     this.edge = state.edge;
     ink.fillStyle = theme.bg;
     ink.fillRect(0, 0, width, height);
-    const shift = -view.from * this.perSecond;
+    const shift = view.scale === "even" ? (-view.from * (width - this.gutter)) / view.span : 0;
     this.fills = Object.fromEntries(
       Object.entries(theme.stripes).map(([name, tile]) => [name, pattern(ink, tile, shift)]),
     );
-    this.grid();
+    drawGrid(this);
     ink.save();
     ink.beginPath();
     ink.rect(this.gutter, AXIS, width - this.gutter, height - AXIS);
@@ -96,22 +113,13 @@ export class Gantt {
       if (entry.top > top + height) break;
       seen.push(entry);
       if (entry.kind === "vm") this.vm(entry, entry.top - top);
+      if (entry.kind === "strip") drawStrip(this, entry, entry.top - top);
     }
-    this.links(history, top);
+    this.links = drawLinks(this, top);
     this.future();
     ink.restore();
     this.names(seen, top);
-    this.axis();
-  }
-
-  grid() {
-    const { ink, theme } = this;
-    const { view } = this.state;
-    this.step = timeStep((view.span / (this.size.width - this.gutter)) * 95);
-    ink.fillStyle = theme.line;
-    for (let t = Math.ceil(view.from / this.step) * this.step; t <= view.until; t += this.step) {
-      if (t >= -1e-9) ink.fillRect(Math.round(this.x(t, view)), AXIS, 1, this.size.height);
-    }
+    drawAxis(this);
   }
 
   /** What lies beyond the clock, and the playhead. */
@@ -159,13 +167,34 @@ export class Gantt {
     if (hasBackground) vm.background.forEach((lane, n) => this.lane(entry, lane, n, y, true, true));
     this.states(entry, y);
     if (entry.credits) this.credits(entry, y + entry.height - entry.credits);
-    this.marks(entry, y);
+    drawMarks(this, entry, y);
     if (isChosen) {
       ink.strokeStyle = theme.accent;
       ink.lineWidth = 1.5;
       ink.strokeRect(left + 0.75, y - 1, Math.max(1, right - left - 1.5), entry.height + 2);
       ink.lineWidth = 1;
     }
+  }
+
+  /** A VM of a customer for a time on some of its host's vCPUs: it runs nothing that the run knows of. */
+  customer(vm, { from, until }, y, height) {
+    const { ink, theme } = this;
+    const { view, selected } = this.state;
+    const left = Math.max(this.x(from, view), this.gutter - 4);
+    const wide = Math.min(this.x(until, view), this.size.width + 4) - left;
+    ink.fillStyle = theme.work[vm.sale.colour];
+    ink.fillRect(left, y, Math.max(1, wide - (wide > 3 ? 0.8 : 0)), height);
+    this.drawn += 1;
+    if (wide > 3) {
+      const entry = { vm, height, credits: 0 };
+      this.states(entry, y, until);
+      drawMarks(this, entry, y);
+    }
+    if (selected !== `vm${vm.id}`) return;
+    ink.strokeStyle = theme.fg;
+    ink.lineWidth = 2;
+    ink.strokeRect(left, y - 0.5, Math.max(3, wide), height + 1);
+    ink.lineWidth = 1;
   }
 
   colourOf(task) {
@@ -266,11 +295,13 @@ export class Gantt {
       if (modes[n + 1] !== "baseline") continue;
       const end = Math.min(modes[n + 2] ?? Infinity, history.spans.until.at(span), this.edge);
       this.ink.fillStyle = this.fills.slow;
-      this.ink.fillRect(this.x(modes[n], view), top, ((end - modes[n]) * this.perSecond), height);
+      const left = this.x(modes[n], view);
+      this.ink.fillRect(left, top, this.x(end, view) - left, height);
     }
   }
 
-  states(entry, y) {
+  /** The states of a VM that are not plain running, until a time at most. */
+  states(entry, y, latest = Infinity) {
     const { ink, theme } = this;
     const { view } = this.state;
     const { vm } = entry;
@@ -279,8 +310,8 @@ export class Gantt {
       const fill = STATE_FILLS[vm.states[n]];
       if (!fill) continue;
       const begin = vm.stateTimes[n];
-      const end = Math.min(vm.stateTimes[n + 1] ?? Infinity, vm.until, this.edge);
-      if (begin > view.until || end < view.from) continue;
+      const end = Math.min(vm.stateTimes[n + 1] ?? Infinity, vm.until, this.edge, latest);
+      if (end <= begin || begin > view.until || end < view.from) continue;
       const left = Math.max(this.x(begin, view), this.gutter - 8);
       const wide = Math.max(1, Math.min(this.x(end, view), this.size.width + 8) - left);
       ink.fillStyle = this.fills[fill];
@@ -321,113 +352,6 @@ export class Gantt {
     ink.stroke();
   }
 
-  marks(entry, y) {
-    const { ink, theme } = this;
-    const { view, history } = this.state;
-    const { vm } = entry;
-    const times = vm.checkpointTimes;
-    const size = Math.max(2.5, Math.min(5, this.rows.lane * 0.4));
-    let lastX = -10;
-    for (let n = lowerBound(times.values, times.length, view.from); n < times.length; n += 1) {
-      const time = times.at(n);
-      if (time > view.until) break;
-      const x = this.x(time, view);
-      const place = this.seatOf(history, vm, vm.checkpoints[n].task, time);
-      // Marks that would cover each other are one.
-      if (x - lastX < 1.5 && place === null) continue;
-      lastX = x;
-      const middle = y + (place ?? 0) + this.rows.lane / 2;
-      ink.beginPath();
-      ink.moveTo(x, middle - size);
-      ink.lineTo(x + size, middle);
-      ink.lineTo(x, middle + size);
-      ink.lineTo(x - size, middle);
-      ink.closePath();
-      ink.fillStyle = theme["mark-fill"];
-      ink.fill();
-      ink.strokeStyle = theme["mark-line"];
-      ink.stroke();
-    }
-    for (const act of vm.acts) {
-      if (act.time < view.from || act.time > view.until) continue;
-      this.flag(this.x(act.time, view), y - 2, isOfUser(act));
-    }
-    const isTaken = vm.why === "preempted" || vm.why === "host-lost" || vm.why === "failed";
-    if (isTaken && vm.until >= view.from && vm.until <= view.until) {
-      ink.fillStyle = theme.limit;
-      ink.fillRect(this.x(vm.until, view) - 1, y - 2, 2.4, entry.height + 4);
-    }
-  }
-
-  /** Height of a task's first lane on a VM at a time, or null. */
-  seatOf(history, vm, taskIndex, time) {
-    const { spans } = history;
-    const list = history.tasks[taskIndex].spans;
-    for (let n = list.length - 1; n >= 0; n -= 1) {
-      const span = list[n];
-      if (spans.vm[span] !== vm.index || spans.from.at(span) > time) continue;
-      return spans.lanes[span][0] * this.rows.lane;
-    }
-    return null;
-  }
-
-  /** A flag: what the provider did, or somebody who looked on. */
-  flag(x, y, isUser) {
-    const { ink, theme } = this;
-    ink.beginPath();
-    ink.moveTo(x, y);
-    ink.lineTo(x + 8, y + 3.5);
-    ink.lineTo(x, y + 7);
-    ink.closePath();
-    ink.fillStyle = isUser ? theme.accent : theme["warn-line"];
-    ink.fill();
-    ink.fillRect(x - 0.6, y, 1.2, 14);
-  }
-
-  links(history, top) {
-    const { ink, theme } = this;
-    const { view, selectedTask } = this.state;
-    const { spans } = history;
-    const middle = (span) => {
-      const entry = this.rows.of.get(spans.vm[span]);
-      if (!entry) return null;
-      const [below, height] = this.rows.part(spans.lanes[span][0] ?? 0, spans.tier[span] === BACKGROUND, history.hasBackground);
-      return entry.top - top + below + height / 2;
-    };
-    const found = [];
-    for (const n of linksIn(history, view, selectedTask?.index ?? null)) {
-      const [before, after] = history.links[n];
-      const [a, b] = [spans.until.at(before), spans.from.at(after)];
-      if (a > view.until) continue;
-      const [ya, yb] = [middle(before), middle(after)];
-      if (ya === null || yb === null) continue;
-      if (Math.max(ya, yb) < AXIS || Math.min(ya, yb) > this.size.height) continue;
-      found.push([this.x(a, view), ya, this.x(b, view), yb, spans.task[after]]);
-    }
-    const isMany = found.length > MANY_LINKS;
-    ink.strokeStyle = theme.link;
-    ink.fillStyle = theme.link;
-    for (const [xa, ya, xb, yb, task] of found) {
-      const isChosen = selectedTask && history.tasks[task] === selectedTask;
-      ink.globalAlpha = isChosen ? 1 : isMany ? 0.3 : 0.8;
-      ink.lineWidth = isChosen ? 2.2 : isMany ? 0.8 : 1.3;
-      const bend = Math.max(18, (xb - xa) * 0.5);
-      ink.beginPath();
-      ink.moveTo(xa, ya);
-      ink.bezierCurveTo(xa + bend, ya, xb - bend, yb, xb, yb);
-      ink.stroke();
-      if (isMany && !isChosen) continue;
-      ink.beginPath();
-      ink.moveTo(xb, yb);
-      ink.lineTo(xb - 6, yb - 3.5);
-      ink.lineTo(xb - 6, yb + 3.5);
-      ink.closePath();
-      ink.fill();
-    }
-    ink.globalAlpha = 1;
-    ink.lineWidth = 1;
-  }
-
   names(seen, top) {
     const { ink, theme } = this;
     const { head, selected } = this.state;
@@ -448,6 +372,10 @@ export class Gantt {
         ink.fillRect(gutter, Math.round(y + 20), size.width, 1);
         continue;
       }
+      if (entry.kind === "strip") {
+        this.vcpus(entry, y);
+        continue;
+      }
       const { vm } = entry;
       const state = vmState(vm, head);
       const isGone = state === "ended" || state === null;
@@ -462,6 +390,7 @@ export class Gantt {
         this.processors(entry, y);
         continue;
       }
+      this.market(vm.sale, y, entry.height);
       ink.fillText(isNarrow ? `VM ${vm.id}` : `VM ${vm.id}  ${vm.type}`, 10, y + 7.5, gutter - 20);
       if (entry.height < 27) continue;
       ink.fillStyle = theme.dim;
@@ -473,6 +402,46 @@ export class Gantt {
     ink.fillRect(gutter - 1, AXIS, 1, size.height);
   }
 
+  /** The mark of a VM's market at its name: a line on demand, a dashed one on spot, a hollow one if it is burstable. */
+  market({ key }, y, height) {
+    const { ink } = this;
+    if (key === "burstable") {
+      ink.strokeStyle = ink.fillStyle;
+      ink.strokeRect(2.5, y + 0.5, 3, height - 1);
+      return;
+    }
+    const [dash, step] = key === "spot" ? [3, 5] : [height, height];
+    for (let top = 0; top < height; top += step) ink.fillRect(2, y + top, 4, Math.min(dash, height - top));
+  }
+
+  /** How many rows a sheet has, and how many there are: {shown, all}. */
+  get printed() {
+    const rows = this.rows.entries.filter((entry) => entry.kind !== "host");
+    const shown = rows.filter((entry) => entry.top + entry.height <= this.size.height);
+    return { shown: shown.length, all: rows.length };
+  }
+
+  /** The names of a host's vCPUs, on which customers' VMs are. */
+  vcpus(entry, y) {
+    const { strip, height } = entry;
+    const { ink, theme, gutter } = this;
+    ink.fillStyle = theme.dim;
+    ink.font = `11px ${theme.font}`;
+    const host = this.state.history.hosts.get(entry.host);
+    const isOver = host?.vcpus > 0 && strip.lanes.length > host.vcpus;
+    if (height >= 12) ink.fillText(counted(host?.vcpus ?? strip.lanes.length, "vCPU"), 10, y + 6, gutter - 50);
+    if (isOver && height >= 27) ink.fillText("overcommitted", 10, y + 20, gutter - 50);
+    if (!isCrowded(this, strip)) {
+      this.numbers(strip.lanes.length, y);
+      return;
+    }
+    // How many are in use is counted from the bottom up.
+    ink.textAlign = "right";
+    ink.fillText(String(strip.lanes.length), gutter - 6, y + 5);
+    if (height >= 27) ink.fillText("0", gutter - 6, y + height - 5);
+    ink.textAlign = "left";
+  }
+
   /** The names of a machine of parallel jobs: its processors are numbered where there is room. */
   processors({ vm, height }, y) {
     const { ink, theme, gutter } = this;
@@ -480,58 +449,18 @@ export class Gantt {
     ink.fillStyle = theme.dim;
     ink.font = `11px ${theme.font}`;
     if (height >= 27) ink.fillText(`${vm.lanes}, ${vmState(vm, this.state.head) ?? "not yet"}`, 10, y + 21, gutter - 50);
+    this.numbers(vm.lanes, y);
+  }
+
+  /** The numbers of lanes at the right end of the names, as many as have room. */
+  numbers(lanes, y) {
+    const { ink, gutter } = this;
     ink.textAlign = "right";
     const every = Math.max(1, Math.ceil(13 / this.rows.lane));
-    for (let lane = 0; lane < vm.lanes; lane += every) {
+    for (let lane = 0; lane < lanes; lane += every) {
       const middle = y + (lane + 0.5) * this.rows.lane;
       if (middle > AXIS && middle < this.size.height) ink.fillText(String(lane), gutter - 6, middle);
     }
     ink.textAlign = "left";
-  }
-
-  axis() {
-    const { ink, theme } = this;
-    const { view, run, head } = this.state;
-    ink.fillStyle = theme.bg;
-    ink.fillRect(0, 0, this.size.width, AXIS);
-    ink.fillStyle = theme.axis;
-    ink.fillRect(0, AXIS - 1, this.size.width, 1);
-    ink.font = `11px ${theme.font}`;
-    ink.textAlign = "center";
-    ink.textBaseline = "middle";
-    for (let t = Math.ceil(view.from / this.step) * this.step; t <= view.until; t += this.step) {
-      const x = this.x(t, view);
-      if (t < -1e-9 || x < this.gutter || x > this.size.width - 12) continue;
-      ink.fillStyle = theme.dim;
-      ink.fillText(timeLabel(t, this.step), x, 10);
-      ink.fillStyle = theme.axis;
-      ink.fillRect(Math.round(x), AXIS - 5, 1, 4);
-    }
-    const deadline = run?.deadline_s ? this.x(run.deadline_s, view) : -1;
-    if (deadline > this.gutter && deadline < this.size.width) {
-      this.tag(deadline, "deadline", theme.limit);
-    }
-    const at = this.x(head, view);
-    if (at >= this.gutter && at <= this.size.width) {
-      ink.fillStyle = theme.accent;
-      ink.beginPath();
-      ink.moveTo(at - 6, AXIS - 9);
-      ink.lineTo(at + 6, AXIS - 9);
-      ink.lineTo(at, AXIS);
-      ink.closePath();
-      ink.fill();
-    }
-  }
-
-  tag(x, text, colour) {
-    const { ink, theme } = this;
-    ink.font = `600 11px ${theme.font}`;
-    const wide = ink.measureText(text).width + 8;
-    const left = Math.min(x - wide / 2, this.size.width - wide - 2);
-    ink.fillStyle = theme.bg;
-    ink.fillRect(left, 2, wide, 16);
-    ink.fillStyle = colour;
-    ink.textAlign = "left";
-    ink.fillText(text, left + 4, 10);
   }
 }

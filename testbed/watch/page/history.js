@@ -3,6 +3,8 @@
 // VM has the numbers of its spans: they do not overlap there, so that what is seen is found by searching.
 
 import { Column, Series } from "./columns.js";
+import { marketOf, usesHost } from "./market.js";
+import { Strip } from "./strip.js";
 import { kindOf } from "./words.js";
 
 /** Whether somebody who looked on wanted an act; the provider gives its reason as well ("provider: above the bid"). */
@@ -72,6 +74,22 @@ export class History {
     this.hasCredits = false;
     this.vmOf = new Map();
     this.taskOf = new Map();
+    this.vmOfRequest = new Map();
+    /** The markets of which there have been VMs. */
+    this.markets = new Set();
+    /** The types of VMs by their names, and whether all VMs are customers': what a run's description says. */
+    this.types = null;
+    this.isProvider = false;
+    /** The vCPUs of hosts with the VMs of customers on them, by host. */
+    this.strips = new Map();
+    /** vCPUs in use over time, by market. */
+    this.usage = Object.fromEntries(["times", "ondemand", "spot", "burstable"].map((name) => [name, new Column()]));
+  }
+
+  /** Takes what a run's description says, before its first change. */
+  describe(run) {
+    this.types = run.types ?? null;
+    this.isProvider = run.task_noun === "request";
   }
 
   /** Takes changes in order; kinds that this page does not know are left out. */
@@ -122,6 +140,34 @@ export class History {
     this.spans.how[span] = how;
     // However else an attempt ends, its task waits for the next one.
     this.enter(task, time, OVER.has(how) ? DONE : WAITING);
+  }
+
+  /** A VM of this market uses so many vCPUs more from a time on. */
+  use(time, market, vcpus) {
+    const { usage } = this;
+    const n = usage.times.length - 1;
+    if (n >= 0 && usage.times.at(n) === time) {
+      usage[market].set(n, usage[market].at(n) + vcpus);
+      return;
+    }
+    for (const name of ["ondemand", "spot", "burstable"]) usage[name].push((usage[name].last ?? 0) + (name === market ? vcpus : 0));
+    usage.times.push(time);
+  }
+
+  /** A VM takes its vCPUs of its host, or gives them back. */
+  occupy(vm, time, isThere) {
+    if (vm.isThere === isThere) return;
+    vm.isThere = isThere;
+    this.use(time, vm.sale.key, isThere ? vm.vcpus : -vm.vcpus);
+    if (!vm.isCustomers) return;
+    let strip = this.strips.get(vm.host);
+    if (!strip) {
+      strip = new Strip(this.hosts.get(vm.host)?.vcpus);
+      this.strips.set(vm.host, strip);
+      this.shape += 1;
+    }
+    if (!isThere) strip.release(vm, time);
+    else if (strip.place(vm, time)) this.shape += 1;
   }
 
   seriesOf(map, key) {
@@ -200,6 +246,7 @@ function endVm(history, [, time, id, why]) {
   if (!vm) return;
   vm.until = time;
   vm.why = why;
+  history.occupy(vm, time, false);
   const { spans } = history;
   for (const lanes of [vm.foreground, vm.background]) {
     for (const lane of lanes) {
@@ -231,19 +278,26 @@ const TAKE = {
     const host = history.hosts.get(id);
     if (host) Object.assign(host, { until: time, why });
   },
-  vm: (history, [, time, id, type, market, vcpus, host, usd, bid, tenant]) => {
-    const vm = { id, index: history.vms.length, type, market, vcpus, host, usd, bid, tenant };
+  vm: (history, [, time, id, type, market, vcpus, host, usd, bid, tenant, request]) => {
+    const vm = { id, index: history.vms.length, type, market, vcpus, host, usd, bid, tenant, request: request ?? null };
+    Object.assign(vm, { sale: marketOf(type, market, history.types), piece: null, isThere: false });
+    vm.isCustomers = vm.tenant ? vm.tenant === "requests" : history.isProvider;
     Object.assign(vm, { from: time, until: Infinity, why: "", lanes: Math.max(1, vcpus), credits: null });
     Object.assign(vm, { stateTimes: [time], states: ["boot"], foreground: [], background: [] });
     Object.assign(vm, { checkpointTimes: new Column(4), checkpoints: [], acts: [] });
     history.vmOf.set(id, vm.index);
+    if (vm.request !== null) history.vmOfRequest.set(vm.request, id);
     history.vms.push(vm);
-    history.shape += 1;
+    history.markets.add(vm.sale.key);
+    // A customer's VM has no row of its own.
+    if (!vm.isCustomers) history.shape += 1;
   },
   "vm-state": (history, [, time, id, state]) => {
     const vm = history.vm(id);
-    vm?.stateTimes.push(time);
-    vm?.states.push(state);
+    if (!vm) return;
+    vm.stateTimes.push(time);
+    vm.states.push(state);
+    if (vm.until === Infinity) history.occupy(vm, time, usesHost(state));
   },
   "vm-end": endVm,
   price: (history, [, time, type, usd]) => history.seriesOf(history.prices, type).push(time, usd),

@@ -2,8 +2,10 @@
 
 import { lowerBound } from "./columns.js";
 import { AXIS } from "./rows.js";
+import { MARKETS, marketWords } from "./market.js";
 import { spanOnLane, vmState } from "./moment.js";
-import { bytes, clock, counted, hostMemory, hostVcpus, rate, span as length } from "./words.js";
+import { isCrowded, vcpusUsed } from "./strip.js";
+import { amount, bytes, clock, counted, hostMemory, hostVcpus, rate, span as length } from "./words.js";
 
 const NEAR_PX = 5;
 
@@ -15,10 +17,21 @@ export function hit(gantt, state, x, y) {
   const entry = gantt.rows.at(y + gantt.size.top);
   if (!entry) return found;
   if (entry.kind === "host") return { ...found, host: entry.host };
+  if (entry.kind === "strip" && isCrowded(gantt, entry.strip)) {
+    if (x < gantt.gutter || found.time > edge) return found;
+    const times = [found.time, gantt.timeAt(x + NEAR_PX, view)];
+    const used = vcpusUsed(entry.strip, times, edge);
+    return { ...found, used: Object.fromEntries(MARKETS.map(({ key }, n) => [key, used[n][0]])) };
+  }
+  if (entry.kind === "strip") {
+    const lane = Math.floor((y + gantt.size.top - entry.top) / gantt.rows.lane);
+    const vm = x < gantt.gutter || found.time > edge ? null : entry.strip.vmAt(lane, found.time);
+    return vm ? { ...found, vm, act: actNear(gantt, view, vm, found.time) } : found;
+  }
   found.vm = entry.vm;
   if (x < gantt.gutter) return { ...found, isName: true };
-  const near = (NEAR_PX / (gantt.size.width - gantt.gutter)) * view.span;
-  found.act = entry.vm.acts.find((act) => Math.abs(act.time - found.time - near) < near * 1.4);
+  const near = nearby(gantt, view, found.time);
+  found.act = actNear(gantt, view, entry.vm, found.time);
   const within = y + gantt.size.top - entry.top;
   const lane = Math.floor(within / gantt.rows.lane);
   const inLane = within - lane * gantt.rows.lane;
@@ -33,6 +46,16 @@ export function hit(gantt, state, x, y) {
     if (span < 0 || history.spans.task[span] === checkpoint.task) found.checkpoint = { ...checkpoint, time: times.at(n) };
   }
   return found;
+}
+
+/** How many seconds a few pixels are at a time. */
+function nearby(gantt, view, time) {
+  return gantt.timeAt(gantt.x(time, view) + NEAR_PX, view) - time;
+}
+
+function actNear(gantt, view, vm, time) {
+  const near = nearby(gantt, view, time);
+  return vm.acts.find((act) => Math.abs(act.time - time - near) < near * 1.4);
 }
 
 export function taskName(task, noun) {
@@ -56,6 +79,7 @@ export function words(found, state) {
     lines.push(found.host.name, `${hostVcpus(found.host)}, memory ${hostMemory(found.host)}`);
     if (found.host.why) lines.push(`lost at ${clock(found.host.until)}: ${found.host.why}`);
   }
+  if (found.used) lines.push(`vCPUs in use: ${marketWords(found.used, amount)}`, "zoom in to see each VM");
   if (found.span !== undefined) lines.push(...aboutSpan(history, found.span, noun));
   if (found.checkpoint) {
     const { task, size, held, part, time } = found.checkpoint;
@@ -66,7 +90,8 @@ export function words(found, state) {
   if (found.vm) {
     const { vm } = found;
     const about = found.span === undefined ? vmState(vm, found.time) : null;
-    lines.push(`VM ${vm.id}: ${vm.type}, ${vm.market}, ${counted(vm.vcpus, "vCPU")}${about && !found.isName ? `, ${about}` : ""}`);
+    const request = vm.request === null ? "" : ` of request ${vm.request}`;
+    lines.push(`VM ${vm.id}${request}: ${vm.type}, ${vm.market}, ${counted(vm.vcpus, "vCPU")}${about && !found.isName ? `, ${about}` : ""}`);
     if (found.isName) lines.push(`${rate(vm.usd)}${typeof vm.bid === "number" ? `, bid ${rate(vm.bid)}` : ""}`);
     if (vm.why && found.time >= vm.until) lines.push(`ended at ${clock(vm.until)}: ${vm.why}`);
   }

@@ -14,8 +14,8 @@ export function vmState(vm, time) {
 export const MOST_LINKS = 1500;
 
 /**
- * The migrations of a window, by their places in the history. Where they are more than can be drawn they are spread evenly
- * over the window, and those of the task at `chosen` are all there.
+ * The migrations of a window, by their places in the history, and how many there are: {found, all}. Where they are more
+ * than can be drawn they are spread evenly over the window, and those of the task at `chosen` are all there.
  */
 export function linksIn(history, view, chosen) {
   const { values, length } = history.linkEnds;
@@ -27,7 +27,7 @@ export function linksIn(history, view, chosen) {
     const isOfChosen = chosen !== null && history.spans.task[history.links[n][1]] === chosen;
     if (isOfChosen || (n - first) % step === 0) found.push(n);
   }
-  return found;
+  return { found, all: last - first };
 }
 
 export function isFrozen(state) {

@@ -3,8 +3,10 @@
 import { byId, el, facts, setAttribute, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { taskName } from "./hit.js";
-import { fidelityAt, figuresAt, outcomesAt, runningOn, seatsTaken, verdictWords, vmState, waitedFor, waitingAt } from "./moment.js";
-import { bytes, clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
+import { fidelityAt, figuresAt, outcomesAt, runningOn, seatsTaken, verdictWords, vmState, vmsAt, waitedFor, waitingAt } from "./moment.js";
+import { MARKETS, marketWords, usesHost, vmsByMarket } from "./market.js";
+import { Usage, usageShown, wholeUsage } from "./usage.js";
+import { amount, bytes, clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
 
 /** Tells whether a panel would show something else than the last time: these values are others. */
 class Shown {
@@ -18,7 +20,7 @@ class Shown {
 /** The figures that matter most. */
 export class Cards {
   constructor(box) {
-    this.cards = ["done", "queue", "vms", "cost", "time", "fidelity"].map((name) => {
+    this.cards = ["done", "failed", "queue", "vms", "hosts", "cost", "time", "fidelity"].map((name) => {
       const [title, value, remark] = [el("span"), el("b"), el("small")];
       const card = el("div", { class: "card", id: `card-${name}` }, title, value, remark);
       box.append(card);
@@ -29,9 +31,11 @@ export class Cards {
   show(state) {
     const figures = figuresAt(state.history, state.head);
     const outcomes = outcomesAt(state.history, state.head, state.noun);
-    const shown = { done: done(state, outcomes), queue: queue(outcomes), vms: vms(figures), cost: cost(state, figures) };
-    Object.assign(shown, { time: time(state, figures), fidelity: fidelity(state) });
+    const shown = { done: done(state, outcomes), failed: failed(state, outcomes), queue: queue(outcomes), vms: vms(state), cost: cost(state, figures) };
+    Object.assign(shown, { time: time(state, figures), hosts: hosts(state), fidelity: fidelity(state) });
     for (const { name, card, title, value, remark } of this.cards) {
+      if (card.hidden === Boolean(shown[name])) card.hidden = !card.hidden;
+      if (!shown[name]) continue;
       const [words, figure, about, tone] = shown[name];
       setText(title, words);
       setText(value, figure);
@@ -44,19 +48,35 @@ export class Cards {
 function done({ run, noun }, outcomes) {
   const total = run?.tasks ? ` of ${count(run.tasks)}` : "";
   if (!outcomes) return [`${noun}s done`, "–", "nothing is counted yet"];
-  const { done, running, failed, givenUp } = outcomes;
-  const given = givenUp ? ` (${givenUp === failed ? "" : `${count(givenUp)} `}given up)` : "";
-  const bad = failed ? `, ${count(failed)} failed${given}` : "";
-  return [`${noun}s done`, `${count(done)}${total}`, `${count(running)} running${bad}`, failed ? "bad" : ""];
+  const { done, running } = outcomes;
+  return [`${noun}s done`, `${count(done)}${total}`, `${count(running)} running`];
+}
+
+/** How many failed, of those that are over; null if none did. */
+function failed({ noun }, outcomes) {
+  if (!outcomes?.failed) return null;
+  const { done, failed: bad, givenUp } = outcomes;
+  const given = givenUp ? `, ${givenUp === bad ? "" : `${count(givenUp)} `}given up` : "";
+  const share = percent(bad / (done + bad), 1).replace("+", "");
+  return [`${noun}s failed`, count(bad), `${share} of those that are over${given}`, "bad"];
 }
 
 function queue(outcomes) {
-  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? "not started, or to go on" : ""];
+  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? "not started, or to resume" : ""];
 }
 
-function vms(figures) {
-  if (!figures) return ["VMs", "–", ""];
-  return ["VMs", count(figures.spot + figures.ondemand), `${count(figures.spot)} spot, ${count(figures.ondemand)} on-demand`];
+/** The VMs that are there, from their launch until their end, as in all tables; and those of them that do not run. */
+function vms({ history, head }) {
+  if (!history.changes) return ["VMs", "–", ""];
+  const there = vmsAt(history, head);
+  const byMarket = vmsByMarket(there);
+  const resting = new Map();
+  for (const vm of there) {
+    const state = vmState(vm, head);
+    if (!usesHost(state)) resting.set(state, (resting.get(state) ?? 0) + 1);
+  }
+  const about = [marketWords(byMarket, count), ...[...resting].map(([state, n]) => `${count(n)} ${RESTING_WORDS[state] ?? state}`)];
+  return ["VMs", count(there.length), there.length ? about.join(", ") : history.vms.length ? `all ${count(history.vms.length)} have ended` : "none launched yet"];
 }
 
 function cost({ run, history }, figures) {
@@ -84,8 +104,18 @@ function time({ run, history, head }, figures) {
   return ["time", span(head), [words, planned].filter(Boolean).join(", "), tone];
 }
 
+/** How full the hosts are, where customers' VMs fill them; null elsewhere. */
+function hosts(state) {
+  const whole = state.history.strips.size ? wholeUsage(state) : null;
+  if (!whole) return null;
+  const { all, capacity, hosts: n, isMean } = whole;
+  const about = `${amount(all.vcpus)} of ${count(capacity)} on ${counted(n, "host")}`;
+  return [`vCPUs in use${isMean ? ", mean of the run" : ""}`, percent(all.vcpus / capacity, 0).replace("+", ""), about];
+}
+
+/** How exactly tasks are emulated; null in virtual time, where nothing is measured. */
 function fidelity({ run, history, head, news }) {
-  if (run?.mode === "virtual") return ["fidelity", "–", "virtual time: nothing to measure"];
+  if (!run || run.mode === "virtual") return null;
   const now = fidelityAt(history, head);
   const said = verdictWords(history, news);
   if (!now) return [history.over ? "fidelity" : "fidelity so far", "not measured", history.over ? `no attempt ended; ${said}` : "no attempt has ended yet"];
@@ -97,6 +127,9 @@ function fidelity({ run, history, head, news }) {
 export function selector(text, about, select) {
   return el("button", { class: "pick", type: "button", click: () => select(about) }, text);
 }
+
+/** What the card of VMs says of those that do not run. */
+const RESTING_WORDS = { boot: "booting" };
 
 const STATE_WORDS = { boot: "boots", notice: "has its notice", ended: "ended" };
 
@@ -140,9 +173,9 @@ export class VmTable {
     setText(market, vm.market);
     setText(stateCell.firstChild, STATE_WORDS[now] ?? now);
     setAttribute(stateCell.firstChild, "class", `pill s-${now.replace(" ", "-")}`);
-    setText(seats, `${seatsTaken(history, vm, head)} of ${counted(vm.vcpus, "vCPU")}`);
+    setText(seats, vm.isCustomers ? counted(vm.vcpus, "vCPU") : `${seatsTaken(history, vm, head)} of ${counted(vm.vcpus, "vCPU")}`);
     const running = runningOn(history, vm, head).map((span) => history.tasks[history.spans.task[span]].number);
-    setText(work, running.length ? `${state.noun} ${running.slice(0, 12).join(", ")}${running.length > 12 ? " …" : ""}` : "idle");
+    setText(work, running.length ? `${state.noun} ${running.slice(0, 12).join(", ")}${running.length > 12 ? " …" : ""}` : vm.request !== null ? `request ${vm.request}` : "idle");
     const balance = vm.credits?.at(head);
     setText(credits, balance === undefined ? "" : `${fixed(balance, 1)} credits`);
     setText(price, `${rate(vm.usd)}${typeof vm.bid === "number" ? `, bid ${rate(vm.bid)}` : ""}`);
@@ -153,7 +186,7 @@ export class VmTable {
     this.state = state;
     const { history, head, choice, selected } = state;
     if (this.shown.isSame(history, history.changes, head, choice.ended, selected)) return;
-    const there = history.vms.filter((vm) => vm.from <= head && (choice.ended || head < vm.until));
+    const there = choice.ended ? history.vms.filter((vm) => vm.from <= head) : vmsAt(history, head);
     this.list.set(there);
     setAttribute(this.box, "aria-rowcount", there.length + 1);
     setText(this.caption, `${count(there.length)}${choice.ended ? " so far" : ""}`);
@@ -193,6 +226,43 @@ export class Queue {
     const waiting = waitingAt(state.history, state.head);
     this.list.set(waiting);
     setText(this.caption, count(waiting.length));
+  }
+}
+
+/** What VMs of each market use of the hosts at the playhead, where customers' VMs are. */
+export class MarketTable {
+  constructor(body) {
+    this.body = body;
+    this.panel = byId("markets");
+    this.queue = byId("waiting");
+    this.shown = new Shown();
+    for (const { colour, name } of [...MARKETS, { name: "all" }]) {
+      const swatch = colour === undefined ? null : el("i", { class: `sw sw-market sw-k${colour}`, "aria-hidden": "true" });
+      body.append(el("tr", {}, el("th", { scope: "row" }, swatch, ` ${name}`), el("td", { class: "n" }), el("td", { class: "n" }), el("td", { class: "n" })));
+    }
+  }
+
+  show({ history, head }) {
+    const isShown = history.strips.size > 0;
+    if (this.panel.hidden === isShown) this.panel.hidden = !isShown;
+    // Requests do not wait in a list: they get their VM, wait for its room, or are refused.
+    if (this.queue.hidden !== history.isProvider) this.queue.hidden = history.isProvider;
+    if (!isShown || this.shown.isSame(history, history.changes, head)) return;
+    const capacity = wholeUsage({ history, head })?.capacity ?? 0;
+    const { byHost, isMean } = usageShown({ history, head });
+    const all = new Usage();
+    for (const usage of byHost.values()) all.add(usage);
+    const vms = vmsByMarket(isMean ? history.vms : vmsAt(history, head));
+    setText(byId("markets-when"), isMean ? "VMs in all; vCPUs on average over the run" : "at the playhead");
+    const rows = MARKETS.map(({ key }) => [vms[key], all[key]]);
+    rows.push([vms.ondemand + vms.spot + vms.burstable, all.vcpus]);
+    rows.forEach(([n, vcpus], row) => {
+      const [, number, taken, share] = this.body.rows[row].cells;
+      this.body.rows[row].hidden = !n && row < MARKETS.length && MARKETS[row].key === "burstable";
+      setText(number, count(n));
+      setText(taken, amount(vcpus));
+      setText(share, capacity ? percent(vcpus / capacity, 1).replace("+", "") : "");
+    });
   }
 }
 

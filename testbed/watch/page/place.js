@@ -1,7 +1,11 @@
 // The place where a reader is, kept in the address: the window of time, the playhead, the selection
 // and the filters. A reload, and whoever is sent the address, finds the same.
 
-const DEFAULTS = { rows: "all", density: "auto", kind: "", about: "", ended: false };
+import { SCALES } from "./view.js";
+
+const ROWS = ["auto", "all", "host", "window", "now"];
+const DENSITIES = ["auto", "low", "medium", "high"];
+const DEFAULTS = { rows: "auto", density: "auto", scale: "even", host: "", kind: "", about: "", ended: false };
 
 /** The place that the address says. */
 export function readPlace() {
@@ -14,13 +18,20 @@ export function readPlace() {
     hasPlace: location.hash.length > 1,
     selected: words.get("selected") ?? "",
     choice: {
-      rows: ["all", "window", "now"].includes(words.get("rows")) ? words.get("rows") : DEFAULTS.rows,
-      density: ["auto", "low", "medium", "high"].includes(words.get("density")) ? words.get("density") : DEFAULTS.density,
+      rows: oneOf(ROWS, words.get("rows")),
+      density: oneOf(DENSITIES, words.get("density")),
+      scale: oneOf(SCALES, words.get("scale")),
+      host: number(words.get("host")) ?? "",
       kind: words.get("kind") ?? "",
       about: words.get("about") ?? "",
       ended: words.get("ended") === "yes",
     },
   };
+}
+
+/** The word if it is one of these, or the first of them. */
+function oneOf(known, word) {
+  return known.includes(word) ? word : known[0];
 }
 
 /** A place as the words behind the address's #. */

@@ -3,7 +3,7 @@
 
 import { upperBound } from "./columns.js";
 import { colours, fit } from "./theme.js";
-import { niceStep, timeLabel, timeStep } from "./words.js";
+import { niceStep } from "./words.js";
 
 const BOTTOM = 20;
 const TOP = 8;
@@ -15,24 +15,36 @@ export class Plot {
     this.isSeen = true;
     this.width = 0;
     this.height = 0;
+    /** Whether it is drawn for paper, in the size that print() was given. */
+    this.isPrinted = false;
     new ResizeObserver(([entry]) => {
+      if (this.isPrinted) return;
       this.width = Math.floor(entry.contentRect.width);
       this.height = Math.floor(entry.contentRect.height);
       this.isStale = true;
     }).observe(canvas.parentElement);
     new IntersectionObserver(([entry]) => {
-      this.isSeen = entry.isIntersecting;
+      this.isSeen = entry.isIntersecting || this.isPrinted;
       this.isStale = true;
       // The box and not the canvas, which is hidden while there is nothing to draw.
     }).observe(canvas.parentElement);
   }
 
+  /** Takes the size of a chart on paper, or with null that of its box on the screen. */
+  print(size) {
+    this.isPrinted = size !== null;
+    const { width, height } = this.canvas.parentElement.getBoundingClientRect();
+    [this.width, this.height] = size ?? [Math.floor(width), Math.floor(height)];
+    this.isSeen = true;
+    this.isStale = true;
+  }
+
   timeAt(x) {
-    return this.view.from + ((x - LEFT) / (this.width - LEFT - 8)) * this.view.span;
+    return this.view.timeAt((x - LEFT) / (this.width - LEFT - 8));
   }
 
   x(time) {
-    return LEFT + ((time - this.view.from) / this.view.span) * (this.width - LEFT - 8);
+    return LEFT + this.view.part(time) * (this.width - LEFT - 8);
   }
 
   y(value) {
@@ -101,15 +113,14 @@ export class Plot {
       ink.fillStyle = theme.dim;
       ink.fillText(label(value), LEFT - 5, y);
     }
-    const step = timeStep((view.span / (this.width - LEFT)) * 80);
     ink.textAlign = "center";
-    for (let t = Math.ceil(view.from / step) * step; t <= view.until; t += step) {
-      const x = this.x(t);
-      if (t < -1e-9 || x > this.width - 20 || x < LEFT) continue;
+    for (const { time, label: words } of view.ticks(this.width - LEFT - 8, 80)) {
+      const x = this.x(time);
+      if (x > this.width - 20 || x < LEFT) continue;
       ink.fillStyle = theme.axis;
       ink.fillRect(Math.round(x), this.bottom, 1, 4);
       ink.fillStyle = theme.dim;
-      ink.fillText(timeLabel(t, step), x, this.bottom + 12);
+      ink.fillText(words, x, this.bottom + 12);
     }
     ink.fillStyle = theme.axis;
     ink.fillRect(LEFT, this.bottom, this.width, 1);

@@ -2,10 +2,13 @@
 // the coordinator's explanation: why a task waits, or what became of it.
 
 import { byId, el, facts, setText } from "./dom.js";
+import { find } from "./find.js";
 import { howEnded, taskName } from "./hit.js";
 import { DONE, RUNNING, WAITING } from "./history.js";
+import { marketWords } from "./market.js";
 import { isFrozen, runningOn, spanAt, taskState, vmState, waitedFor } from "./moment.js";
-import { clock, counted, date, fixed, hostMemory, hostVcpus, rate, span } from "./words.js";
+import { Usage, usageShown } from "./usage.js";
+import { amount, clock, counted, date, fixed, hostMemory, hostVcpus, rate, span } from "./words.js";
 
 const MOST_ATTEMPTS = 40;
 const EXPLAIN_EVERY_MS = 3000;
@@ -67,6 +70,7 @@ export class Selection {
     const build = () => {
       const list = facts([
         ["state", now === "ended" ? `ended: ${vm.why}` : now ?? "not launched yet"],
+        ["request", vm.request === null ? "" : String(vm.request)],
         ["type", `${vm.type}, ${vm.market}`],
         ["vCPUs", String(vm.vcpus)],
         ["price", `${rate(vm.usd)}${typeof vm.bid === "number" ? `, bid ${rate(vm.bid)}` : ""}`],
@@ -77,7 +81,7 @@ export class Selection {
         ["host", host ? this.pick(host.name, `host${host.id}`) : ""],
         ["interruptions", acts.map((act) => `${act.action} at ${clock(act.time)}, by ${act.by}`).join("; ")],
       ]);
-      const tasks = el("p", { class: "picks" }, running.length ? `runs now: ` : "runs nothing now");
+      const tasks = el("p", { class: "picks" }, running.length ? "runs now: " : vm.isCustomers ? "what its customer runs is not known" : "runs nothing now");
       for (const span of running.slice(0, 30)) {
         const task = history.tasks[history.spans.task[span]];
         tasks.append(this.pick(taskName(task, noun), `task${task.id}`), " ");
@@ -135,10 +139,13 @@ export class Selection {
   host(host, state) {
     const { history, head } = state;
     const vms = history.vms.filter((vm) => vm.host === host.id && vm.from <= head && head < vm.until);
-    const key = ["host", host.id, vms.length, host.until <= head].join("|");
+    const key = ["host", host.id, vms.length, vms[0]?.id, vms.at(-1)?.id, host.until <= head].join("|");
     const build = () => {
+      const usage = usageShown(state).byHost.get(host.id) ?? new Usage();
       const list = facts([
-        ["vCPUs", hostVcpus(host)], ["memory", hostMemory(host)], ["joined", clock(host.from)],
+        [usageShown(state).isMean ? "in use, mean" : "in use", host.vcpus === null ? "" : `${amount(usage.vcpus)} of ${hostVcpus(host)}`],
+        ["by market", usage.vcpus ? marketWords(usage, amount) : ""],
+        ["vCPUs", host.vcpus === null ? hostVcpus(host) : ""], ["memory", hostMemory(host)], ["joined", clock(host.from)],
         ["lost", host.until <= head ? `${clock(host.until)}: ${host.why}` : ""],
       ]);
       const picks = el("p", { class: "picks" }, vms.length ? "holds " : "holds no VM");
@@ -184,32 +191,4 @@ export class Selection {
     this.words.parentElement.hidden = !text;
     if (!about) this.explainedFor = "";
   }
-}
-
-/** The thing that a name such as vm3, task5 or host1 names. */
-export function find(history, name) {
-  const match = /^(vm|task|host)(\d+)$/.exec(name);
-  if (!match) return null;
-  const id = Number(match[2]);
-  const found = { vm: () => history.vm(id), task: () => history.task(id), host: () => history.hosts.get(id) }[match[1]]();
-  return found ? { [match[1]]: found } : null;
-}
-
-/** A name as people type it ("VM 3", "task 5", "job 12") as one that is selected, or "". */
-export function nameOf(history, typed) {
-  const match = /^\s*(vm|task|job|request|host)?\s*#?(\d+)\s*$/i.exec(typed);
-  if (match) {
-    const kind = (match[1] ?? "task").toLowerCase();
-    const number = Number(match[2]);
-    if (kind === "vm" || kind === "host") return `${kind}${number}`;
-    // People know a task by its number in its bag or log.
-    const task = history.tasks.find((t) => t.number === number);
-    return task ? `task${task.id}` : "";
-  }
-  const wanted = typed.trim().toLowerCase();
-  if (!wanted) return "";
-  const task = history.tasks.find((t) => t.name?.toLowerCase() === wanted);
-  if (task) return `task${task.id}`;
-  const host = [...history.hosts.values()].find((h) => h.name.toLowerCase() === wanted);
-  return host ? `host${host.id}` : "";
 }

@@ -3,7 +3,7 @@
 const NAMES = [
   "bg", "fg", "dim", "line", "soft", "axis", "life", "limit", "in-bar", "link", "warn", "warn-line",
   "frozen-line", "boot-stripe", "frozen-fill", "frozen-stripe", "slow-stripe", "lost-stripe", "measure", "measure-line",
-  "mark-fill", "mark-line", "accent",
+  "mark-fill", "mark-line", "accent", "heat",
 ];
 
 /** Number of colours of work. */
@@ -58,10 +58,13 @@ export function onTheme(changed) {
   listeners.add(changed);
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+/** Has the colours read again, which are others on paper and by night. */
+export function forgetTheme() {
   theme = null;
   for (const changed of listeners) changed();
-});
+}
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", forgetTheme);
 
 /** A pattern that moves with what it fills: `shift` pixels to the right. */
 export function pattern(ink, { tile, size }, shift) {
@@ -70,11 +73,12 @@ export function pattern(ink, { tile, size }, shift) {
   return made;
 }
 
-/** Fits a canvas to its box and the screen's pixels; its context, in CSS pixels. */
+/** Fits a canvas to its box and the pixels of the screen or of paper; its context, in CSS pixels. */
 export function fit(canvas, width, height) {
-  const ratio = Math.min(3, window.devicePixelRatio || 1);
+  const isPrinted = document.documentElement.hasAttribute("data-paper");
+  const ratio = isPrinted ? 3 : Math.min(3, window.devicePixelRatio || 1);
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) {
+  if (canvas.width !== w || canvas.height !== h || canvas.style.width !== `${width}px`) {
     canvas.width = w;
     canvas.height = h;
     canvas.style.width = `${width}px`;

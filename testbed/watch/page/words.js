@@ -10,9 +10,19 @@ export function fixed(value, digits) {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 }
 
-/** A whole number with thin spaces between its thousands. */
+/** The digits of a whole number with a comma after each thousand, from 10,000 on, as in reports. */
+function grouped(digits) {
+  return digits.replace("-", "").length < 5 ? digits : digits.replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** A whole number: "1746", "12,345". */
 export function count(value) {
-  return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  return grouped(Math.round(value).toString());
+}
+
+/** A number of vCPUs: whole, or a mean with one decimal. */
+export function amount(value) {
+  return Number.isInteger(value) || value >= 100 ? count(value) : fixed(value, 1);
 }
 
 /** A count with its noun: "1 VM", "3 VMs". */
@@ -58,7 +68,8 @@ export function date(seconds, calendar) {
 
 /** Dollars: four decimals below a dollar, where a run's cost often is. */
 export function money(dollars) {
-  return `$${fixed(dollars, Math.abs(dollars) < 1 ? 4 : 2)}`;
+  const [whole, part] = fixed(dollars, Math.abs(dollars) < 1 ? 4 : 2).split(".");
+  return `$${grouped(whole)}.${part}`;
 }
 
 /** A price an hour. */

@@ -14,7 +14,7 @@ use crate::source::token_in;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptionRequest {
-    /// Kind of the act.
+    /// Kind of the provider's act.
     pub action: WantedAction,
     /// Spot VMs that the act aims at.
     pub target: WantedTarget,
@@ -27,13 +27,13 @@ pub struct InterruptionRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedAction {
-    /// Freeze the VM at once and keep its memory.
+    /// The provider freezes the VM at once and keeps its memory.
     Hibernate,
-    /// Thaw hibernated VMs.
+    /// The provider thaws hibernated VMs.
     Resume,
-    /// Give notice, then take the VM back.
+    /// The provider gives notice, then preempts the VM.
     Preempt,
-    /// Recommend to replace the VM.
+    /// The provider recommends to replace the VM.
     Rebalance,
 }
 
@@ -41,18 +41,18 @@ pub enum WantedAction {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedTarget {
-    /// The VM with this number.
+    /// The act aims at the VM with this number.
     Vm(u32),
-    /// All VMs of an instance type.
+    /// The act aims at all spot VMs of an instance type.
     Type(String),
-    /// All VMs of a zone.
+    /// The act aims at all spot VMs of a zone.
     Zone(String),
-    /// All spot VMs.
+    /// The act aims at all spot VMs.
     All,
 }
 
 impl InterruptionRequest {
-    /// The message to the coordinator.
+    /// Converts the request into the message to the coordinator.
     #[must_use]
     pub fn request(self) -> v1::InterruptRequest {
         let action = match self.action {

@@ -41,25 +41,25 @@ pub struct FollowedRun {
 #[derive(Debug, Default)]
 struct FollowedState {
     header: Option<LogHeader>,
-    /// The constant part of the answer to `/api/run`.
+    /// The part of the answer to `/api/run` that does not change during the run.
     about: Value,
     run: String,
     picture: Option<RunPicture>,
     metrics: Option<RunMetrics>,
-    /// Inode of the log's file.
+    /// Inode of the log's file; `None` until the log was found.
     inode: Option<u64>,
-    /// Offset in the log at which each event begins; empty if the events are not in the log.
+    /// Offset in the log, in bytes, at which each event begins; empty if the events are not in the log.
     lines: Vec<u64>,
-    /// Offset at which the next event begins.
+    /// Offset in the log, in bytes, at which the next event begins.
     read: u64,
     events: u64,
     standing: CoordinatorState,
-    /// Time of the coordinator's clock, with the instant at which it was read.
+    /// Time of the coordinator's clock, with the instant at which it was read; `None` until it was read.
     clock: Option<(Time, Instant)>,
     trouble: Option<String>,
-    /// Condition that the run waits for before it continues.
+    /// Condition that the run waits for before it continues; `None` if it does not wait.
     waits: Option<String>,
-    /// Verdict on a live run that is over, with its reasons.
+    /// Verdict on a live run that is over, with its reasons; `None` for any other run.
     verdict: Option<Value>,
 }
 
@@ -172,7 +172,7 @@ impl FollowedRun {
         let of = status.workers_awaited;
         state.waits = (of > 0).then(|| {
             format!(
-                "The run goes on once its workers are back: {} of {of} are",
+                "The run continues once its workers are back: {} of {of} are",
                 status.workers_back
             )
         });
@@ -208,14 +208,15 @@ impl FollowedRun {
         self.lock_state().run.clone()
     }
 
-    /// The constant part of the run's description, with the allowed acts.
+    /// The answer to `/api/run`: the description of the run that does not change during the run, and whether acts on the run are
+    /// allowed now.
     pub(crate) fn about(&self) -> Value {
         let state = self.lock_state();
         let mut about = state.about.clone();
         let why_not = match (&state.header, state.standing) {
             (None, _) => Some("the run has not begun: its workers are not all there"),
             (Some(header), _) if header.mode == RunMode::Virtual => {
-                Some("it is a run in virtual time: nobody can act on it")
+                Some("it is a virtual run: there is nothing to act on")
             }
             (_, CoordinatorState::Over) => Some("the run is over"),
             (_, CoordinatorState::Away) => Some("no coordinator serves the run"),
@@ -270,6 +271,7 @@ impl FollowedRun {
         json!({
             "clock_s": clock.as_secs_f64(), "coordinator": coordinator, "real_age_s": age_s,
             "sessions": sessions, "journal_ms": journal, "share_error": share,
+            "changes": state.picture.as_ref().map_or(0, |picture| picture.changes().len()),
             "events": state.events, "over": state.picture.as_ref().is_some_and(RunPicture::is_over),
             "trouble": state.trouble, "waits": state.waits, "verdict": state.verdict,
         })

@@ -9,8 +9,8 @@ use dormouse_model::Step;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Greatest number of events that are searched for one answer: a client that wants more sends another query that
-/// continues there.
+/// Greatest number of events that are searched for one answer: a client that wants more sends another query for the events after
+/// the last searched one.
 const LOOKED_AT: u64 = 20_000;
 /// Number of events that are read from the log at once.
 const BLOCK: u64 = 512;
@@ -20,17 +20,18 @@ const MAX_EVENTS: usize = 1_000;
 /// A query for events of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct EventQuery {
-    /// Only events before the event with this number.
+    /// The query asks only for events before the event with this number; `None` for no such limit.
     before: Option<u64>,
-    /// Only events after the event with this number: a client that has the earlier ones requests new ones.
+    /// The query asks only for events after the event with this number, as a client does that has the earlier ones; `None` for no
+    /// such limit.
     after: Option<u64>,
-    /// Only events up to this time, in emulated seconds.
+    /// The query asks only for events up to this time, in emulated seconds since the run's beginning; `None` for no such limit.
     until_s: Option<f64>,
-    /// Greatest number of events in the answer.
+    /// Greatest number of events in the answer that the client wants.
     limit: Option<usize>,
-    /// Only events about this VM, task or host.
+    /// The query asks only for events about this VM, task or host; `None` for events about any.
     about: Option<String>,
-    /// Only events of this kind.
+    /// The query asks only for events of this kind; `None` for all kinds.
     kind: Option<String>,
 }
 

@@ -221,11 +221,15 @@ mod tests {
         assert!(history(&[]).contains("No commit has been measured"));
     }
 
-    /// The committed page shows the committed records: whoever adds a record runs scripts/bench --page docs/bench.
+    /// The committed page shows the committed records: whoever adds a record runs scripts/bench --page docs/bench, or this with
+    /// SNAPSHOTS=overwrite.
     #[test]
     fn the_committed_page_shows_the_committed_records() -> Result<(), Box<dyn std::error::Error>> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/bench");
         let page = history(&Record::read_all(&folder)?);
+        if std::env::var("SNAPSHOTS").is_ok_and(|what| what == "overwrite") {
+            fs::write(folder.join(PAGE), &page)?;
+        }
         assert!(
             fs::read_to_string(folder.join(PAGE))? == page,
             "docs/bench/{PAGE} is not of the records beside it: scripts/bench --page docs/bench"

@@ -101,7 +101,7 @@ impl Record {
     ///
     /// The file can't be read, or is not a record of this format version.
     ///
-    /// The file can't be read, or is no record of this version.
+    /// The file can't be read, or is not a record of this version.
     pub fn read(path: &Path) -> Result<Self, RecordError> {
         let failed = |error: String| RecordError::new(path, error);
         let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;

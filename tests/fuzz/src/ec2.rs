@@ -1,7 +1,11 @@
 //! Calls of EC2's clients, and the answers that contain text from those calls.
 
+use std::sync::Arc;
+
+use dormouse_ec2::CloudConfig;
 use dormouse_ec2_wire::{
-    ApiError, ServiceModel, WireValue, read_query, request_of, write_error, write_response,
+    ApiError, ServiceModel, SharedValue, WireValue, read_query, request_of, write_error,
+    write_response,
 };
 
 thread_local! {
@@ -25,6 +29,28 @@ pub(crate) fn query(bytes: &[u8]) {
     });
 }
 
+/// Reads the bytes as user data. What a host is told of them stays where it may be written, and is not more than was sent.
+pub(crate) fn config(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(config) = CloudConfig::read(&text) else { return };
+    let is_name = |name: &String| {
+        (1..=32).contains(&name.len()) && !name.contains([':', '/', '\n']) && name != "root"
+    };
+    assert!(config.users.iter().all(is_name), "{config:?}");
+    let is_line = |key: &String| !key.is_empty() && !key.chars().any(char::is_control);
+    assert!(config.ssh_keys.iter().all(is_line), "{config:?}");
+    for file in &config.files {
+        let is_there = file.path.starts_with("/tmp/") || file.path.starts_with("/home/");
+        assert!(is_there && file.path.split('/').all(|part| part != ".."), "{file:?}");
+        assert!(file.mode <= 0o777, "{file:?}");
+    }
+    let commands = config.commands.as_deref().unwrap_or("#!/bin/sh\n");
+    assert!(commands.starts_with("#!/bin/sh\n"), "{commands}");
+    let files: usize = config.files.iter().map(|file| file.content.len()).sum();
+    // A quote is four characters of a command.
+    assert!(files <= text.len() && commands.len() <= 20 + 6 * text.len(), "{config:?}");
+}
+
 /// Takes three lines as a tag's key, a tag's value and a token, and puts them into an answer and an error. An XML
 /// reader gets them back, except for characters that XML can't contain.
 pub(crate) fn answer(bytes: &[u8]) {
@@ -33,8 +59,16 @@ pub(crate) fn answer(bytes: &[u8]) {
     let mut next = || lines.next().unwrap_or_default();
     let (key, value, token) = (next(), next(), next());
     let tag = WireValue::structure().with("Key", key.as_str()).with("Value", value.as_str());
-    let tags = WireValue::structure().with("NextToken", token.as_str()).with("Tags", vec![tag]);
-    let xml = MODEL.with(|model| write_response(model, "DescribeTags", &tags, "r"));
+    let tags = |tag: WireValue| {
+        WireValue::structure().with("NextToken", token.as_str()).with("Tags", vec![tag])
+    };
+    let write =
+        |tag: WireValue| MODEL.with(|model| write_response(model, "DescribeTags", &tags(tag), "r"));
+    let shared = Arc::new(SharedValue::new(tag.clone()));
+    let xml = write(tag);
+    for _ in 0..2 {
+        assert_eq!(write(shared.clone().into()), xml, "a shared value is written as the value");
+    }
     let xml = xml.expect("the model has these members");
     assert_eq!(inner(&xml, "key"), carried(&key));
     assert_eq!(inner(&xml, "value"), carried(&value));

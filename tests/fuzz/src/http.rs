@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use dormouse_identity::Token;
 use dormouse_metadata::{
-    EndpointSettings, HttpMethod, HttpRequest, MetadataService, ServiceAnswer, TokenRule,
-    TokenSecret, UnixTime, VmFacts, VmMarket, VmPlace,
+    EndpointSettings, HttpMethod, HttpRequest, InstanceAccess, MetadataService, ServiceAnswer,
+    TokenRule, TokenSecret, UnixTime, VmFacts, VmMarket, VmPlace,
 };
 use dormouse_watch::server::untrusted::{CallerOrigin, ServedPage};
 use dormouse_worker::agent::untrusted::metadata_connection;
@@ -79,6 +79,8 @@ pub(crate) fn metadata(bytes: &[u8]) {
     let tokens = if *tokens == b't' { TokenRule::Required } else { TokenRule::Optional };
     let launched = UnixTime::from_micros(1_781_000_000_000_000);
     let facts = VmFacts {
+        instance_id: None,
+        image_id: None,
         identity: "run/7".to_owned(),
         kind: "c3.large".to_owned(),
         place: VmPlace::of_zone("us-east-1a"),
@@ -87,6 +89,8 @@ pub(crate) fn metadata(bytes: &[u8]) {
         address: Ipv4Addr::new(10, 0, 0, 11),
         tags: [("Name".to_owned(), "worker".to_owned())].into(),
         user_data: None,
+        security_groups: Vec::new(),
+        access: InstanceAccess::default(),
     };
     let mut service =
         MetadataService::new(facts, EndpointSettings { tokens }, TokenSecret::new([7; 32]));

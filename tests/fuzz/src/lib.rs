@@ -22,7 +22,7 @@ mod workflow;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, ordered by name. For each there is a binary in the folder `targets`.
-pub const TARGETS: [Target; 28] = [
+pub const TARGETS: [Target; 29] = [
     ("acts", records::acts),
     ("artifact", artifact::artifact),
     ("availability", records::availability),
@@ -31,6 +31,7 @@ pub const TARGETS: [Target; 28] = [
     ("coordinator-message", wire::coordinator_message),
     ("decisions", decisions::decisions),
     ("ec2-answer", ec2::answer),
+    ("ec2-config", ec2::config),
     ("ec2-query", ec2::query),
     ("experiment", experiment::experiment),
     ("identity", identity::identity),

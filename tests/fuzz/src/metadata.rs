@@ -3,8 +3,9 @@
 use std::net::Ipv4Addr;
 
 use dormouse_metadata::{
-    EndpointSettings, HttpMethod, HttpRequest, InterruptionNotice, MetadataService, ServiceAnswer,
-    TakingAction, TokenRule, TokenSecret, UnixTime, VmAnnouncement, VmFacts, VmMarket, VmPlace,
+    EndpointSettings, HttpMethod, HttpRequest, InstanceAccess, InterruptionNotice, MetadataService,
+    ServiceAnswer, TakingAction, TokenRule, TokenSecret, UnixTime, VmAnnouncement, VmFacts,
+    VmMarket, VmPlace,
 };
 
 /// An instant of 2026, in microseconds since 1970.
@@ -17,6 +18,8 @@ pub(crate) fn metadata(bytes: &[u8]) {
     let tokens =
         if bytes.len().is_multiple_of(2) { TokenRule::Optional } else { TokenRule::Required };
     let facts = VmFacts {
+        instance_id: None,
+        image_id: None,
         identity: "run/7".to_owned(),
         kind: "c3.large".to_owned(),
         place: VmPlace::of_zone("us-east-1a"),
@@ -25,6 +28,12 @@ pub(crate) fn metadata(bytes: &[u8]) {
         address: Ipv4Addr::new(10, 0, 0, 11),
         tags: [("Name".to_owned(), "worker".to_owned())].into(),
         user_data: Some("#!/bin/sh".to_owned()),
+        security_groups: Vec::new(),
+        access: InstanceAccess {
+            public_address: Some(Ipv4Addr::new(127, 80, 0, 4)),
+            public_key: Some(("key".to_owned(), "ssh-ed25519 AAAA".to_owned())),
+            role: None,
+        },
     };
     let mut service =
         MetadataService::new(facts, EndpointSettings { tokens }, TokenSecret::new([7; 32]));

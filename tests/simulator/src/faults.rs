@@ -392,6 +392,7 @@ pub const FAULTS: &[FaultKind] = &[
             StoredWhole,
             AccountOnce,
             FaultOnce,
+            Believed,
         ],
         draw: |d| Fault::CoordinatorKill { point: crash_point(d), down: down(d) },
     },
@@ -406,6 +407,7 @@ pub const FAULTS: &[FaultKind] = &[
             NewestCheckpoint,
             OneHistory,
             FinishedOnce,
+            Believed,
         ],
         draw: |d| Fault::PowerCut {
             point: any_point(d),
@@ -439,7 +441,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "worker-pause",
         rate: 0.5,
         what: "a worker's process stands still for a while",
-        threatens: &[OneAttempt, LostBySilence, Accounts, Progress],
+        threatens: &[OneAttempt, Frozen, LostBySilence, Accounts, Progress],
         draw: |d| Fault::WorkerPause { worker: d.worker(), lasts: down(d) },
     },
     FaultKind {

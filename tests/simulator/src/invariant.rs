@@ -47,8 +47,12 @@ invariants! {
         "Every task finishes exactly once in the log of a run that is complete, and never twice; a run is complete once all have.";
     OneAttempt: "one-attempt",
         "The log has one attempt at a task at a time and hears no other, and each start of a task is a new attempt, with one process.";
+    Frozen: "frozen",
+        "A VM is said to be frozen only while it is, and no process begins on it meanwhile.";
     Verified: "verified",
         "No task counts as verified whose work no machine has done, and no answer that can be checked counts by its worker's word.";
+    Believed: "believed",
+        "No worker that says what has happened is disbelieved, and each answers its commands in time.";
     NewestCheckpoint: "newest-checkpoint",
         "A task goes on from the newest whole checkpoint of the history that the log has, and that, or a later one, is stored until the task's end is durable.";
     OneHistory: "one-history",

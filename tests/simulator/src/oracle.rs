@@ -26,6 +26,7 @@ mod clock;
 mod commands;
 mod credits;
 mod ending;
+mod frozen;
 mod held_up;
 mod hosts;
 mod instants;
@@ -44,6 +45,7 @@ use attempts::Attempts;
 use calls::Calls;
 use checkpoints::{Checkpoints, are_of_one_history};
 use commands::Commands;
+use frozen::FrozenVms;
 use hosts::LyingHosts;
 use instants::Instants;
 use log::LogFold;
@@ -100,6 +102,7 @@ pub struct Oracle {
     tasks: u32,
     is_open: bool,
     lying: LyingHosts,
+    frozen: FrozenVms,
     calls: Calls,
     silence: Silence,
     accounts: AccountLines,
@@ -125,6 +128,7 @@ impl Oracle {
             store: None,
             tasks: of.tasks,
             is_open: of.is_open,
+            frozen: FrozenVms::new(of.liars.clone()),
             lying: LyingHosts::new(of.liars),
             calls: Calls::default(),
             silence: Silence::new(of.lost_after_us),
@@ -160,6 +164,7 @@ impl Oracle {
             self.commands.did(&deed)?;
             self.attempts.did(&deed)?;
             self.checkpoints.did(&deed)?;
+            self.frozen.did(&deed)?;
         }
         for change in changes {
             let steps = self.log.see(change)?;
@@ -179,7 +184,7 @@ impl Oracle {
             for (step, commands) in steps {
                 self.commands.see(&step, commands);
                 self.acknowledged.see(&step)?;
-                self.lying.see(&step);
+                self.lying.see(&step)?;
                 self.attempts.see(&step)?;
                 self.checkpoints.see(&step, &self.lying)?;
                 self.verified.see(&step, &self.lying)?;
@@ -281,10 +286,11 @@ impl Oracle {
     ///
     /// An invariant is broken.
     pub fn has_stored(
-        &self,
-        (task, attempt): (TaskId, Attempt),
+        &mut self,
+        (task, number, attempt): (TaskId, CheckpointSeq, Attempt),
         newest: Option<Attempt>,
     ) -> Result<(), Broken> {
+        self.checkpoints.has_stored(task, number, attempt);
         if let Some(newest) = newest.filter(|newest| *newest > attempt) {
             let why = format!(
                 "a checkpoint of {task}, {attempt} is stored that set out when {newest} was sent"

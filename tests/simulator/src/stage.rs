@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
-use dormouse_units::{Attempt, TaskId};
+use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -316,7 +316,7 @@ impl Stage {
     pub(crate) fn has_stored(
         &self,
         generation: u64,
-        of: (TaskId, Attempt),
+        of: (TaskId, CheckpointSeq, Attempt),
         newest: Option<Attempt>,
     ) {
         let now = self.now_us();

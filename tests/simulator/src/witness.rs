@@ -64,7 +64,7 @@ pub enum Deed {
         /// The number of the worker's session.
         incarnation: u64,
         /// The report that the worker sends.
-        report: v1::Report,
+        report: Box<v1::Report>,
     },
     /// A command reached a worker's session.
     Obeyed {
@@ -75,7 +75,18 @@ pub enum Deed {
         /// The command's number in the session.
         number: u64,
         /// The command that was received.
-        command: v1::Command,
+        command: Box<v1::Command>,
+    },
+    /// The machine of a VM was frozen, or runs again.
+    VmFreezeChanged {
+        /// The name of the worker.
+        worker: String,
+        /// The number of the worker's session.
+        incarnation: u64,
+        /// The VM whose machine it is.
+        vm: VmId,
+        /// Whether the machine is frozen from now on.
+        is_frozen: bool,
     },
     /// A process of an attempt is gone: it ended, was stopped, or was killed with its VM or worker.
     Gone {
@@ -130,6 +141,12 @@ impl Witness {
         self.tell(Deed::Restored { task, attempt, image });
     }
 
+    /// Reports that the machine of a VM is frozen from now on, or runs again.
+    pub fn vm_freeze_changed(&self, (worker, incarnation): (&str, u64), vm: VmId, is_frozen: bool) {
+        let worker = worker.to_owned();
+        self.tell(Deed::VmFreezeChanged { worker, incarnation, vm, is_frozen });
+    }
+
     /// Reports that the process of an attempt is gone, for whatever reason.
     pub fn gone(&self, task: TaskId, attempt: Attempt) {
         self.tell(Deed::Gone { task, attempt });
@@ -138,13 +155,13 @@ impl Witness {
     /// Reports that a worker handed a report to its session client.
     pub fn said(&self, (worker, incarnation): (&str, u64), report: &v1::Report) {
         let (worker, report) = (worker.to_owned(), report.clone());
-        self.tell(Deed::Said { worker, incarnation, report });
+        self.tell(Deed::Said { worker, incarnation, report: Box::new(report) });
     }
 
     /// Reports that a command reached a worker's session.
     pub fn obeyed(&self, (worker, incarnation): (&str, u64), number: u64, command: &v1::Command) {
         let (worker, command) = (worker.to_owned(), command.clone());
-        self.tell(Deed::Obeyed { worker, incarnation, number, command });
+        self.tell(Deed::Obeyed { worker, incarnation, number, command: Box::new(command) });
     }
 }
 
@@ -164,6 +181,10 @@ impl std::fmt::Display for Deed {
             }
             Self::Obeyed { worker, incarnation, number, command } => {
                 write!(f, "{worker}@{incarnation:x} hears {number}: {command:?}")
+            }
+            Self::VmFreezeChanged { worker, incarnation, vm, is_frozen } => {
+                let stands = if *is_frozen { "is frozen" } else { "runs" };
+                write!(f, "{worker}@{incarnation:x}: {vm} {stands}")
             }
             Self::Gone { task, attempt } => write!(f, "gone: {task}, {attempt}"),
         }

@@ -1,16 +1,15 @@
 //! Simulated workers: the real agent code, over a host in memory.
 //!
 //! A [`SimulatedWorker`] is one operating-system process of a worker. The session, the reading of commands, the
-//! supervisor of VMs and the owner of each VM are the agent's own code. The host is simulated (`machine/`): vCPUs that
-//! compute at their quotas, processes, CRIU and the local store, with the time that each operation takes and the ways
-//! in which it fails.
+//! supervisor of VMs, the owner of each VM, and the launches, dumps and judgements of programs are the agent's own code.
+//! It orders a host in memory through the same traits as a real one (`backend/`), with the time that each operation takes
+//! and the ways in which it fails; under it is a model of a kernel and a disk (`machine/`).
 
+mod backend;
 mod chance;
+mod faults;
 mod fence;
 mod honesty;
-mod host;
-mod image;
-mod images;
 mod line;
 mod machine;
 mod machines;

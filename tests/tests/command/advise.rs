@@ -97,7 +97,7 @@ fn nonsense_is_refused() {
         ("checkpoints --job 5h --model none.toml", "no law of lifetimes"),
         ("checkpoints --job 5h --model uniform={to=\"30s\"}", "no VM lives long enough"),
         ("reuse --job 0s", "give a job longer than 0s"),
-        ("reuse --job 1h --age 30h", "no VM gets so old"),
+        ("reuse --job 1h --age 30h", "no VM reaches this age"),
         ("reuse --job 1h --policy best", "expected-time"),
         ("bid empty.csv --bid 0.1", "it has no prices"),
         ("bid junk.csv --bid 0.1", "junk.csv:2"),

@@ -92,7 +92,10 @@ fn damaged_imports() {
         ("{\"vms\": 3}", "plan.json:1:9: not a plan"),
         ("{\n  \"vms\": [", "plan.json:2:10: not valid JSON"),
         (map, "plan.json:2:22: instances.i.0.map.vcpu_0.one: 'one' is not the number of a task"),
-        (&map.replace("one", "1"), "plan.json:2:52: instances.i.0.map.xcpu: 'xcpu' is not a vCPU"),
+        (
+            &map.replace("one", "1"),
+            "plan.json:2:52: instances.i.0.map.xcpu: 'xcpu' is not the name of a vCPU",
+        ),
         (&map.replace(" 9", " -9"), "plan.json:2:42: instances.i.0.map.vcpu_0.one.end: -9 is out"),
     ] {
         fs::write(folder.path().join("plan.json"), plan).unwrap();

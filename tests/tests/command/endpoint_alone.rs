@@ -198,7 +198,7 @@ fn what_cannot_be_served_is_refused_in_a_line() {
         (&["--scenario", "j60-sc2", "--type", "m5.large"], "no such spot type"),
         (&["--scenario", "taken.toml", "spot"], "a scenario says what is announced"),
         (&["--user-data", "nowhere.txt"], "nowhere.txt"),
-        (&["--tag", "a/b=c"], "'a/b' is no name of a tag"),
+        (&["--tag", "a/b=c"], "'a/b' can't be the name of a tag"),
     ];
     for (words, why) in cases {
         let refused = run_in(at, &[&["metadata"][..], words].concat());

@@ -14,7 +14,7 @@ fn examples() -> PathBuf {
 }
 
 /// Values in the `summary.json` of each example, by JSON pointers.
-const SHOWN: [(&str, &[(&str, f64)]); 11] = [
+const SHOWN: [(&str, &[(&str, f64)]); 14] = [
     // 36 minutes of work, and 10 for which all stands still.
     ("hibernation", &[("/makespan_s", 2759.9), ("/counts/resumes", 1.0), ("/work_lost_s", 0.0)]),
     // Both tasks lose what came after the checkpoint of the fourth minute.
@@ -41,6 +41,19 @@ const SHOWN: [(&str, &[(&str, f64)]); 11] = [
             ("/counts/launches_refused", 26.0),
             ("/tasks/completed", 8.0),
             ("/makespan_s", 4_602.0),
+        ],
+    ),
+    // All begin again at 22:10 from the checkpoints of the tenth minute; the head stands still for 46 s five times more.
+    ("gang", &[("/counts/preemptions", 1.0), ("/counts/restores", 4.0), ("/makespan_s", 4_560.0)]),
+    // Five large jobs of ten minutes one after the other, and the small ones beside them.
+    ("priorities", &[("/tasks/completed", 17.0), ("/makespan_s", 3_000.0)]),
+    (
+        "risky-spot",
+        &[
+            ("/counts/preemptions", 8.0),
+            ("/counts/migrations", 16.0),
+            ("/tasks/completed", 40.0),
+            ("/makespan_s", 1_947.3),
         ],
     ),
     ("two-tiers", &[("/counts/background_only", 39.0), ("/counts/migrations", 49.0)]),
@@ -90,4 +103,28 @@ fn the_list_of_examples_has_each_with_its_first_line() {
         there.insert(name);
     }
     assert_eq!(there, names);
+}
+
+/// Three of the four members have stored a newer checkpoint than the one that all go on from.
+#[test]
+fn all_members_of_a_gang_go_on_from_their_last_common_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = examples().join("experiments/gang.toml");
+    let run = run_in(folder.path(), &["run", file.to_str().unwrap(), "--out", "gang"]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let log = fs::read_to_string(folder.path().join("gang/events.jsonl")).unwrap();
+    let steps = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let effects: Vec<Value> =
+        steps.flat_map(|step| step["effects"].as_array().cloned().unwrap_or_default()).collect();
+    let of = |kind: &'static str| effects.iter().filter(move |effect| effect["effect"] == kind);
+    let second = of("task-sent").filter(|sent| sent["attempt"] == 2);
+    let begins: Vec<&Value> = second.map(|sent| &sent["from"]).collect();
+    // Checkpoint 1 has ten minutes of an hour.
+    assert_eq!(begins, vec![&serde_json::json!([1, 166_666]); 4]);
+    let given_up = of("restore-fell-back").filter(|fell| fell["given_up"] == true);
+    assert_eq!(given_up.count(), 3, "the workers had stored a newer one");
+    let explained =
+        dormouse_says(&["explain", folder.path().join("gang").to_str().unwrap(), "worker-0"]);
+    let said = "checkpoint 2 was given up by the scheduler: checkpoint 1, with 16.6666% done, is tried instead";
+    assert!(explained.contains(said), "{explained}");
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use dormouse_tests::{BAG, dormouse, refused, run_in};
+use serde_json::Value;
 
 /// A good experiment of parallel jobs.
 const JOBS: &str = r#"name = "jobs"
@@ -49,7 +50,7 @@ const BAGS: &[Case] = &[
     ("ec2-2020\"", "ec2-2020\"\nlimits = { spot = -1 }", "bad.toml:5:12: cloud.limits.spot", "-1 is out of range"),
     ("ec2-2020\"", "ec2-2020\"\nlimits = { on_demand = 1 }", "bad.toml:5:12: cloud.limits.on_demand", "there is no key 'on_demand' here"),
     ("ec2-2020\"", "ec2-2020\"\nlimits = 3", "bad.toml:5:1: cloud.limits", "3 is not a table"),
-    ("ec2-2020\"", "ec2-2020\"\nspot = \"background\"", "bad.toml:5:1: cloud.spot", "spot VMs are in the background of processors,"),
+    ("ec2-2020\"", "ec2-2020\"\nspot = \"background\"", "bad.toml:5:1: cloud.spot", "spot VMs run in the background of processors,"),
     ("ec2-2020\"", "ec2-2020\"\nspot = \"foreground\"", "bad.toml:5:1: cloud.spot", "there is no spot 'foreground'"),
     ("ec2-2020\"", "ec2-2020\"\nplacement = \"packk\"", "bad.toml:5:1: cloud.placement", "there is no placement 'packk'"),
     ("ec2-2020\"", "ec2-2020\"\nplacement = { scheduler = \"rety\" }", "bad.toml:5:15: cloud.placement.scheduler", "there is no scheduler 'rety'"),
@@ -62,7 +63,7 @@ const BAGS: &[Case] = &[
     ("ec2-2020\"", "ec2-2020\"\npreemption-notice = \"-2m\"", "bad.toml:5:1: cloud.preemption-notice", "'-2m' is not a length of time (it is negative)"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.lrage\" = \"p.csv\" }", "bad.toml:5:12: cloud.prices.c3.lrage", "there is no spot type 'c3.lrage'"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = 3 }", "bad.toml:5:12: cloud.prices.c3.large", "3 is not a text"),
-    ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = [] }", "bad.toml:5:12: cloud.prices.c3.large", "these are not prices; write rows"),
+    ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = [] }", "bad.toml:5:12: cloud.prices.c3.large", "it has no prices; write rows"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = [[\"0s\", -1]] }", "bad.toml:5:33: cloud.prices.c3.large.0.1", "-1 is not a price"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = { file = \"p.csv\", start = 3 } }", "bad.toml:5:43: cloud.prices.c3.large.start", "3 is not a length of time"),
     ("catalogue = \"ec2-2020\"", "type = [{ name = \"x\", vcpus = 2, memory = \"1 GiB\", on-demand = \"1\" }]", "bad.toml:4:52: cloud.type.0.on-demand", "'1' is not a number"),
@@ -172,7 +173,7 @@ const OWN: &[Case] = &[
     ("count = 4", "count = 4\ncommand = []", "bad.toml:11:1: workload.task.0.command", "there are 0 in it"),
     ("count = 4", "count = 4\ncommand = \"solve\"", "bad.toml:11:1: workload.task.0.command", "'solve' is not a list"),
     ("count = 4", "command = [\"sort\"]\neach = \"*.csv\"", "bad.toml:11:1: workload.task.0.each", "'*.csv' names no file"),
-    ("count = 4", "command = [\"sort\", \"{input}\"]", "bad.toml:10:20: workload.task.0.command.1", "nothing stands for {input}"),
+    ("count = 4", "command = [\"sort\", \"{input}\"]", "bad.toml:10:20: workload.task.0.command.1", "{input} has no meaning here"),
     ("count = 4", "command = [\"sort\"]\nsaves = \"cruise\"", "bad.toml:11:1: workload.task.0.saves", "there is no saves 'cruise'"),
     ("count = 4", "command = [\"sort\"]\nsaves = { by = \"notice\", sginal = \"SIGUSR1\" }", "bad.toml:11:26: workload.task.0.saves.sginal", "there is no key 'sginal' here"),
     ("count = 4", "command = [\"sort\"]\nthreads = 0", "bad.toml:11:1: workload.task.0.threads", "0 is out of range"),
@@ -180,7 +181,7 @@ const OWN: &[Case] = &[
     ("count = 4", "command = [\"sort\"]\ndirectory = \"0 B\"", "bad.toml:11:1: workload.task.0.directory", "'0 B' is too little"),
     ("count = 4", "command = [\"sort\"]\ninputs = [\"/etc/passwd\"]", "bad.toml:11:11: workload.task.0.inputs.0", "/etc/passwd is outside of the experiment's folder; copy it there, or allow it with --allow-inputs /etc"),
     ("runtime = \"200s\"", "runtime = \"unknown\"", "bad.toml:12:1: workload.task.0.runtime", "only of a program of yours can the runtime be unknown"),
-    ("runtime = \"200s\"", "runtime = \"measured\"\ncommand = [\"sort\"]", "bad.toml:5:2: workload", "the runtime of tasks is measured, and no file has what was"),
+    ("runtime = \"200s\"", "runtime = \"measured\"\ncommand = [\"sort\"]", "bad.toml:5:2: workload", "a task's runtime is `measured`, but no file of measured times is given"),
     ("runtime = \"200s\"", "runtime = \"unknown\"\ncommand = [\"sort\"]", "bad.toml:14:2: scheduler", "burst-hads plans by how long tasks take, and task small-0 has no run time"),
     ("kind = \"bag\"", "kind = \"bag\"\ntasks = \"bag.csv\"", "bad.toml:5:2: workload", "more than one of name, job, workflow, task and tasks is given"),
     ("kind = \"bag\"", "kind = \"bag\"\nprogram = { command = [\"sort\"] }", "bad.toml:7:1: workload.program", "it is of a bag that has a name or is of another file"),
@@ -199,7 +200,7 @@ const PARALLEL: &[Case] = &[
     ("processes = 2", "proceses = 2", "bad.toml:7:23: workload.job.0.proceses", "there is no key 'proceses' here"),
     ("runtime = \"60s\", usage", "usage", "bad.toml:7:3: workload.job.0", "'runtime' is missing"),
     ("usage = 0.5", "usage = 2", "bad.toml:7:55: workload.job.0.usage", "2 is out of range"),
-    ("usage = 0.5", "memory = \"1 GiB\"", "bad.toml:3:2: workload.memory-per-processor", "jobs want up to 1 GiB for each process, and"),
+    ("usage = 0.5", "memory = \"1 GiB\"", "bad.toml:3:2: workload.memory-per-processor", "jobs want up to 1 GiB for each process, but"),
     ("kind = \"jobs\"", "kind = \"swf\"", "bad.toml:3:2: workload", "'log' is missing"),
     ("kind = \"jobs\"", "kind = \"jobs\"\nlog = \"x\"", "bad.toml:5:1: workload.log", "'log' is of kind = \"swf\", which is not this one"),
     ("processors = 4", "processors = 4\nload = 0", "bad.toml:6:1: workload.load", "0 is out of range"),
@@ -212,7 +213,7 @@ const PARALLEL: &[Case] = &[
     ("name = \"easy\"", "name = \"easy\"\nmigration-cost = 20", "bad.toml:12:1: scheduler.migration-cost", "20 is not a length of time"),
     ("name = \"easy\"", "name = \"easy\"\nusage-information = \"none\"", "bad.toml:12:1: scheduler.usage-information", "there is no usage-information 'none'"),
     ("[scheduler]", "[checkpoint]\non = \"all\"\n[scheduler]", "bad.toml:11:1: checkpoint.on", "the machine of parallel jobs is on demand, and"),
-    ("[scheduler]", "[cloud]\ncatalogue = \"ec2-2020\"\n[scheduler]", "bad.toml:10:2: cloud", "parallel jobs alone have a machine of their"),
+    ("[scheduler]", "[cloud]\ncatalogue = \"ec2-2020\"\n[scheduler]", "bad.toml:10:2: cloud", "this applies to VMs, but parallel jobs alone have a machine of their"),
     ("[scheduler]", "[sharing]\nloss = [0.5, 0.1]\n[scheduler]", "bad.toml:11:1: sharing.loss", "0.5 is above 0.1"),
     ("[scheduler]", "[sharing]\nloss = [0.1]\n[scheduler]", "bad.toml:11:1: sharing.loss", "there are 1 in it"),
     ("[scheduler]", "[sharing]\nloss = 0.1\n[scheduler]", "bad.toml:11:1: sharing.loss", "0.1 is not a list"),
@@ -329,4 +330,137 @@ fn an_experiment_of_a_stranger_names_files_in_its_own_folder() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let nowhere = ["run", "0.toml", "--allow-inputs", "nowhere"];
     refused(&exp, &nowhere, 2, &["--allow-inputs nowhere: there is no such folder"]);
+}
+
+/// A catalogue without prices: those that are given beside it are had, and the rest is left out, which is said.
+#[test]
+fn a_catalogue_without_prices_takes_those_of_the_experiment() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let types = r#"[{"name": "n1-standard-2", "guestCpus": 2, "memoryMb": 7680, "zone": "us-central1-a"},
+        {"name": "n1-standard-2", "guestCpus": 2, "memoryMb": 7680, "zone": "us-central1-b"},
+        {"name": "e2-micro", "guestCpus": 2, "memoryMb": 1024, "zone": "us-central1-a"}]"#;
+    fs::write(at.join("types.json"), types).unwrap();
+    let text = r#"name = "priced"
+[cloud]
+catalogue = "types.json"
+type-prices = { "n1-standard-2" = { on-demand = 0.1, spot = 0.03 }, "n1-standard-2@us-central1-b" = { spot = 0.02 } }
+[workload]
+deadline = "9h"
+task = [{ runtime = "1h", count = 2 }]
+[checkpoint]
+policy = "none"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "n1-standard-2@us-central1-a", market = "spot" }]
+"#;
+    fs::write(at.join("x.toml"), text).unwrap();
+    let output = run_in(at, &["run", "x.toml", "--json", "--out", "out"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("types of the catalogue left out, as they have no price: 1"), "{said}");
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!((summary["cost_usd"].as_f64().unwrap() - 0.03).abs() < 1e-9, "{summary}");
+    let shown = run_in(at, &["show", "x.toml", "--json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let types = &shown["setup"]["catalogue"]["types"];
+    assert_eq!(types["n1-standard-2@us-central1-b"]["spot"], 20_000_000, "{types}");
+    assert!(
+        types["n1-standard-2@us-central1-b"]["on_demand"].is_null(),
+        "a name with a zone is of it alone"
+    );
+    let without: String = text
+        .lines()
+        .filter(|line| !line.starts_with("type-prices"))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    fs::write(at.join("x.toml"), without).unwrap();
+    refused(at, &["run", "x.toml"], 2, &["none of its types has a price", "type-prices = {"]);
+    fs::write(at.join("x.toml"), text.replace("{ \"n1-standard-2\" =", "{ \"n1-standard-3\" ="))
+        .unwrap();
+    refused(
+        at,
+        &["run", "x.toml"],
+        2,
+        &["cloud.type-prices", "the catalogue has no type 'n1-standard-3'"],
+    );
+}
+
+/// Rates by hour and day are of the run's dates, or of those that it is given.
+#[test]
+fn weekly_rates_need_a_date_and_interrupt_in_their_hours_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let hours = "0,0,0,0,0,0,0,0,0,4,4,4,4,4,4,4,4,0,0,0,0,0,0,0";
+    let text = |more: &str, cloud: &str| {
+        format!(
+            r#"name = "weekly"
+[cloud]
+catalogue = "ec2-2020"
+boot = "0s"
+{cloud}
+[workload]
+deadline = "200h"
+task = [{{ runtime = {{ "c3.large" = "30h" }} }}]
+[checkpoint]
+policy = "every"
+period = "5m"
+fixed = "1s"
+[scheduler]
+name = "fifo"
+fleet = [{{ type = "c3.large", market = "spot" }}]
+[[interruption]]
+model = "weekly"
+hours = [{hours}]
+days = [1, 0]
+utc-offset = -5
+{more}
+"#
+        )
+    };
+    // A Friday, 12:00 on that clock: five hours with rates, then none until Monday at 9:00, 64 hours later.
+    let begins = "begins = \"2024-02-02 17:00:00\"";
+    fs::write(at.join("x.toml"), text(begins, "")).unwrap();
+    let taken = |out: &str| -> Vec<f64> {
+        let rows = fs::read_to_string(at.join(out).join("vms.csv")).unwrap();
+        let ends = rows.lines().filter(|row| row.contains(",preempted,"));
+        ends.map(|row| row.split(',').nth(8).unwrap().parse().unwrap()).collect()
+    };
+    for seed in ["1", "2", "3"] {
+        let output =
+            run_in(at, &["run", "x.toml", "-q", "--seed", seed, "--out", "out", "--force"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let all = taken("out");
+        assert!(all.len() > 3, "{all:?}");
+        // Each was told two minutes before.
+        assert!(all.iter().all(|at| *at <= 5.0 * 3_600.0 + 120.0), "{all:?}");
+    }
+    // Of prices with dates the date is theirs, whatever the seed draws.
+    fs::write(at.join("p.csv"), "2024-02-02 17:00:00,0.03\n2024-03-02 17:00:00,0.03\n").unwrap();
+    fs::write(at.join("x.toml"), text("", "prices = { \"c3.large\" = \"p.csv\" }")).unwrap();
+    let output = run_in(at, &["run", "x.toml", "-q", "--seed", "3", "--out", "priced"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(taken("priced"), taken("out"));
+    for (more, cloud, words) in [
+        ("", "", &["the run has no date", "begins = "][..]),
+        ("begins = \"soon\"", "", &["interruption.0.begins", "'soon' is not a date"]),
+        (
+            "begins = \"2024-02-03 17:00:00\"",
+            "prices = { \"c3.large\" = \"p.csv\" }",
+            &["the prices of the run begin at 2024-02-02 17:00:00"],
+        ),
+        ("begins = \"2024-02-02\"\naction = \"resume\"", "", &["interruption.0.action"]),
+    ] {
+        fs::write(at.join("x.toml"), text(more, cloud)).unwrap();
+        refused(at, &["run", "x.toml"], 2, words);
+    }
+    for (from, to, words) in [
+        (hours, "1, 2", &["it has 2 numbers, and a day 24 hours"][..]),
+        ("days = [1, 0]", "days = [1, 0, 1]", &["it has 3 numbers", "give 7"]),
+        ("days = [1, 0]", "days = [0, 0]", &["nothing is ever interrupted"]),
+        ("days = [1, 0]", "days = [900, 0]", &["3600 interruptions an hour are too many"]),
+    ] {
+        fs::write(at.join("x.toml"), text(begins, "").replace(from, to)).unwrap();
+        refused(at, &["run", "x.toml"], 2, words);
+    }
 }

@@ -236,3 +236,87 @@ fn logs_of_jobs_are_converted_and_read_again() {
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("give the number with --procs"), "{said}");
 }
+
+/// Tasks of a workflow with several cores are no tasks of a bag; as parallel jobs they have as many processors, and
+/// follow those that they follow in the file.
+#[test]
+fn a_workflow_with_several_cores_is_refused_or_becomes_parallel_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let flow = r#"{"schemaVersion": "1.4", "workflow": {"tasks": [
+ {"name": "join", "id": "j", "runtimeInSeconds": 5.5, "parents": ["a", "b"], "cores": 1},
+ {"name": "a", "id": "a", "runtimeInSeconds": 10, "cores": 4, "memoryInBytes": 4096000},
+ {"name": "b", "id": "b", "runtimeInSeconds": 20, "cores": 2}]}}"#;
+    fs::write(at.join("flow.json"), flow).unwrap();
+    let bag = "name = \"flow\"\n[cloud]\ncatalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\nworkflow = \"flow.json\"\n\
+               deadline = \"1h\"\n[scheduler]\nname = \"fifo\"\nfleet = [{ type = \"c3.large\", market = \"spot\" }]\n";
+    fs::write(at.join("flow.toml"), bag).unwrap();
+    let set = "workload.several-cores=\"refused\"";
+    let refused = run_in(at, &["run", "flow.toml", "--set", set, "--out", "refused"]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("'a' asks for several cores, as do 2 tasks in all"), "{said}");
+    assert!(said.contains("dormouse workload convert flow.json --to swf -o flow.swf"), "{said}");
+    assert_eq!(summary_of(at, &["flow.toml"])["tasks"]["completed"], 3);
+
+    let said =
+        output_of(at, &["workload", "convert", "flow.json", "--to", "swf", "-o", "flow.swf"]);
+    assert!(said.contains("3 jobs written to flow.swf"), "{said}");
+    assert!(said.contains("MaxProcs is 4, as the largest task has"), "{said}");
+    let log = fs::read_to_string(at.join("flow.swf")).unwrap();
+    let jobs: Vec<&str> = log.lines().filter(|line| !line.starts_with(';')).collect();
+    // 4,096,000 bytes are 1,000 KiB for each of four processors; 5.5 s are six whole seconds.
+    assert_eq!(
+        jobs,
+        [
+            "1 0 -1 10 4 -1 -1 4 10 1000 1 -1 -1 -1 -1 -1 -1 -1",
+            "2 0 -1 20 2 -1 -1 2 20 -1 1 -1 -1 -1 -1 -1 -1 -1",
+            "3 0 -1 6 1 -1 -1 1 6 -1 1 -1 -1 -1 -1 -1 1&2 0",
+        ]
+    );
+    let jobs = "name = \"jobs\"\n[workload]\nkind = \"swf\"\nlog = \"flow.swf\"\nprocessors = 6\nusage = \"full\"\n\
+                memory-per-processor = \"1 GiB\"\n[scheduler]\nname = \"easy\"\n";
+    fs::write(at.join("jobs.toml"), jobs).unwrap();
+    // Both at once, and then the one that follows both.
+    assert_eq!(summary_of(at, &["jobs.toml"])["makespan_s"], 26.0);
+}
+
+/// Eight jobs of eight cores on a node of ten, and a hundred of one core: with the higher priority the large ones run one
+/// after the other, and the small ones on the two cores that they leave free.
+#[test]
+fn small_jobs_fill_the_gaps_beside_those_of_a_higher_priority() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut log = "; MaxProcs: 10\n; UnixStartTime: 0\n".to_owned();
+    for number in 1..=108 {
+        let (run, size, queue) = if number <= 100 { (1, 1, 1) } else { (10, 8, 2) };
+        log += &format!(
+            "{number} 0 -1 {run} {size} -1 -1 {size} {run} -1 1 1 1 -1 {queue} -1 -1 -1\n"
+        );
+    }
+    fs::write(at.join("node.swf"), log).unwrap();
+    let experiment = "name = \"node\"\n[workload]\nkind = \"swf\"\nlog = \"node.swf\"\nusage = \"full\"\n\
+                      priority = \"highest-queue\"\n[scheduler]\nname = \"priority\"\n";
+    fs::write(at.join("node.toml"), experiment).unwrap();
+    let ends = |set: &str| -> (Vec<f64>, f64) {
+        let summary = summary_of(at, &["node.toml", "--set", set]);
+        assert_eq!(summary["tasks"]["completed"], 108);
+        let jobs = fs::read_to_string(at.join("out/jobs.csv")).unwrap();
+        let cell = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<f64>().unwrap();
+        let mut rows: Vec<(f64, f64)> =
+            jobs.lines().skip(1).map(|line| (cell(line, 0), cell(line, 10))).collect();
+        rows.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let ends: Vec<f64> = rows.into_iter().map(|(_, end)| end).collect();
+        let small = ends[..100].iter().copied().fold(0.0, f64::max);
+        let mut large = ends[100..].to_vec();
+        large.sort_by(f64::total_cmp);
+        (large, small)
+    };
+    let tens: Vec<f64> = (1..=8).map(|n| 10.0 * f64::from(n)).collect();
+    assert_eq!(ends("workload.priority=\"highest-queue\""), (tens, 50.0));
+    // All alike, or the small ones first: ten at a time.
+    for order in ["none", "lowest-queue"] {
+        let (large, small) = ends(&format!("workload.priority=\"{order}\""));
+        assert_eq!((large[0], small), (20.0, 10.0), "{order}");
+    }
+}

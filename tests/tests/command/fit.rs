@@ -127,7 +127,12 @@ fn a_fit_becomes_a_part_of_an_experiment_that_runs() {
         assert!(whole.starts_with(BAG) && whole.matches("model = \"lifetime\"").count() == 2);
         let output = run_in(at, &["run", "x.toml", "--force", "--json"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        refused(at, &fit, 2, &["x.toml:", "its VMs have lifetimes already", "take these out"]);
+        refused(
+            at,
+            &fit,
+            2,
+            &["x.toml:", "its VMs have lifetimes already", "take those lifetimes out"],
+        );
     }
     assert_eq!(
         names(&at.join("fits")),
@@ -242,7 +247,12 @@ fn columns_and_units_can_be_said() {
     }
     let wrong = "model = \"replay\"\nfile = \"own.csv\"\nunit = \"weeks\"";
     fs::write(at.join("x.toml"), format!("{BAG}\n[[interruption]]\n{wrong}\n")).unwrap();
-    refused(at, &["run", "x.toml"], 2, &["x.toml:", "'weeks' is no unit", "write s, m, h or d"]);
+    refused(
+        at,
+        &["run", "x.toml"],
+        2,
+        &["x.toml:", "'weeks' is not a possible unit", "write s, m, h or d"],
+    );
 }
 
 /// The lifetimes of Google's preemptible VMs without one zone, if they are there, beside what was

@@ -155,6 +155,25 @@ fn each_kind_is_told_by_its_content() {
             ],
         ),
         (DESCRIBED, &["instance types", "describe-instance-types", "m5.large"]),
+        (
+            r#"[{"name": "n1-standard-4", "guestCpus": 4, "memoryMb": 15360, "zone": "us-central1-a"}]"#,
+            &[
+                "instance types",
+                "JSON of gcloud compute machine-types list",
+                "vCPUs are 'guestCpus', memory is 'memoryMb' in MiB",
+                "memory           15 GiB to 15 GiB",
+                "it has no prices: give those of the types that you use",
+                "[cloud.type-prices]\n\"n1-standard-4\" = { on-demand = PRICE, spot = PRICE }",
+            ],
+        ),
+        (
+            r#"[{"memoryInMB": 3584, "name": "Standard_D1_v2", "numberOfCores": 1}]"#,
+            &["instance types", "JSON of az vm list-sizes", "Standard_D1_v2", "it has no prices"],
+        ),
+        (
+            "SpotPriceHistory:\n- SpotPrice: '0.034'\n  Timestamp: '2024-05-01T06:00:00+00:00'\n",
+            &["spot prices", "YAML of the price-history call", "prices           1"],
+        ),
         (ADVISOR, &["savings on spot VMs", "66 to 66 %", "advisor = \"some.file\""]),
         (
             GOOGLE,
@@ -266,7 +285,7 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::create_dir(at.join("run")).unwrap();
-    let known = ["known are", "prices", "lifetimes", "requests", "jobs"];
+    let known = ["give one of these", "prices", "lifetimes", "requests", "jobs"];
     for (text, says) in [
         (&b"Dear diary,\n"[..], &["'Dear diary,'", known[0], known[1], known[4]][..]),
         (b"", &["it is empty; give a file of", known[2]]),
@@ -279,7 +298,7 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
         ),
         (
             b"at,type,market,duration\n5,x,spot,soon\n",
-            &["line 2: its duration, 'soon', is no time"],
+            &["line 2: its duration, 'soon', is not a time"],
         ),
     ] {
         fs::write(at.join("file"), text).unwrap();
@@ -424,8 +443,8 @@ fn a_broken_file_has_its_place_named() {
         ),
         (r#"[{"Timestamp": "2024-05-01T00:00:00Z", "SpotPrice": "0.1"]}]"#, "", "not valid JSON"),
         (r#"{"SpotPriceHistory": []} and more"#, "", "not valid JSON"),
-        (r#"{"jobs": [], "profiles": {"a": {}}}"#, "", "no workload of Batsim"),
-        (r#"{"jobs": [{"id": 1, "subtime": "#, "", "no workload of Batsim"),
+        (r#"{"jobs": [], "profiles": {"a": {}}}"#, "", "not a workload of Batsim"),
+        (r#"{"jobs": [{"id": 1, "subtime": "#, "", "not a workload of Batsim"),
         ("when,what\n5m,preempt\n", "time=when,action=why", "it has no column 'why'"),
         ("when,what\n5m,explode\n", "time=when,action=what", "'explode' is nothing"),
         ("when,what\n5m,many\n", "time=when,count=what", "'many' is not a number of VMs"),
@@ -454,7 +473,7 @@ fn what_is_used_otherwise_is_named() {
     }
     let made = std::process::Command::new("mkfifo").arg(at.join("pipe")).status().unwrap();
     assert!(made.success());
-    refused(at, &["inspect", "pipe"], 2, &["pipe: it is a pipe; give a file"]);
+    refused(at, &["inspect", "pipe"], 2, &["pipe: it is a pipe; save it as a file"]);
     refused(at, &["inspect", "/dev/null"], 2, &["it is a device"]);
 }
 

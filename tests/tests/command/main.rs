@@ -39,10 +39,13 @@ mod command {
     mod request_streams;
     mod requested;
     mod rooms;
+    mod samples;
     mod scheduler_schema;
     mod scripts;
     mod shown;
+    mod spot_policies;
     mod traced;
     mod typed;
     mod wrong_schedulers;
+    mod yardsticks;
 }

@@ -374,7 +374,7 @@ fn bad_options() {
         (&["run", "j60", "--scheduler", "hadz"], &["--scheduler", "did you mean 'hads'"]),
         (&["run", "j60", "--speedup", "0"], &["--speedup: live.speedup", "out of range"]),
         (&["run", "j60", "--set", "scheduler.alpha"], &["--set", "KEY=VALUE"]),
-        (&["run", "j60", "--set", "=1"], &["--set", "no path of a key"]),
+        (&["run", "j60", "--set", "=1"], &["--set", "not the path of a key"]),
         (&["run", "j60", "--set", "scheduler.alhpa=1"], &["did you mean 'alpha'"]),
         (&["run", "j60", "--set", "seed.deep=1"], &["has no 'deep' inside"]),
         (&["run", "j60", "--set", "interruption.5.model=poisson"], &["write a number from 0 to 0"]),
@@ -395,7 +395,11 @@ fn bad_options() {
         ),
         (
             &["run", "batch-small", "--set", "workload.job.0.memory=1 GiB"],
-            &["workload.memory-per-processor", "1 GiB for each process", "nobody says how much"],
+            &[
+                "workload.memory-per-processor",
+                "1 GiB for each process",
+                "the memory of a processor is not given",
+            ],
         ),
         (
             &["run", "batch-small", "--set", "workload.burstable={ baseline = 0.2 }"],

@@ -11,7 +11,7 @@ const WORDS: [&str; 4] = ["completed", "verified", "lost", "charged"];
 const HOME: &str = "coordinator/analysis/";
 
 /// Texts elsewhere that may use these words: the file, how the text begins, and the reason.
-const ELSEWHERE: [(&str, &str, &str); 6] = [
+const ELSEWHERE: [(&str, &str, &str); 8] = [
     (
         "testbed/report/src/run_view/sections.rs",
         "A VM is charged {from}",
@@ -23,9 +23,11 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
         "a legend, of a crate that knows nothing of runs",
     ),
     ("testbed/view/src/plot/gantt/draw.rs", "lost", "a class of SVG, which nobody reads"),
+    ("coordinator/ec2/src/storage/modifications.rs", "completed", "EC2's word for a state"),
+    ("coordinator/ec2/src/storage/snapshots.rs", "completed", "EC2's word for a state"),
     ("testbed/ec2/src/fault_injection.rs", "completed", "FIS's word for a state"),
     ("worker/metadata/src/ec2/items.rs", "[Completed]", "EC2's word in a description"),
-    ("worker/metadata/src/maintenance.rs", "completed", "EC2's word for a state"),
+    ("worker/metadata/src/notices.rs", "completed", "EC2's word for a state"),
 ];
 
 /// Folders and files whose texts users do not read.

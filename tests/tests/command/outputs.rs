@@ -85,6 +85,17 @@ fn keys_and_columns() {
     for outside in ["<link", "<img", "src=", "@import", "url(http", "fetch("] {
         assert!(!report.contains(outside), "the report asks for something: {outside}");
     }
+    // It begins with three answers, whose numbers are those of the summary.
+    let hibernations = &summary["counts"]["hibernations"];
+    for answer in [
+        "What happened?</h2><p>All 60 tasks were done after ",
+        "What did it cost?</h2>",
+        "What went wrong?</h2>",
+        &format!("<b>{hibernations}</b> hibernations of VMs"),
+    ] {
+        assert!(report.contains(answer), "{answer}");
+    }
+    assert!(!report.contains("0</b> VMs preempted"), "what did not happen is not listed");
     let header: Value = serde_json::from_str(csv("events.jsonl").lines().next().unwrap()).unwrap();
     assert_eq!((&header["format"], &header["mode"]), (&2.into(), &"virtual".into()));
 }

@@ -7,6 +7,8 @@
 mod axe;
 #[path = "pages_in_a_browser/findings.rs"]
 mod findings;
+#[path = "pages_in_a_browser/first_screen.rs"]
+mod first_screen;
 #[path = "pages_in_a_browser/look.rs"]
 mod look;
 #[path = "pages_in_a_browser/pages.rs"]
@@ -67,6 +69,56 @@ fn pages_are_readable_wide_narrow_dark_and_printed() {
     assert_eq!(errors, Vec::<String>::new(), "the console has errors");
     assert_eq!(findings.pages(), pages::KINDS.len(), "all pages were looked at");
     assert!(findings.is_empty(), "{}", findings.in_full());
+}
+
+/// Who sees a page for the first time finds the answers to eight questions without scrolling.
+#[test]
+fn the_first_screen_of_a_page_answers_eight_questions() {
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut missing = Vec::new();
+    for page in first_screen::pages() {
+        assert_eq!(page.questions.len(), 8, "{}", page.kind);
+        let shown = page.shown(&browser, folder.path());
+        for (question, answer) in page.questions {
+            if !shown.contains(answer) {
+                missing.push(format!("{}: {question} “{answer}” is not in: {shown}", page.kind));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// A reader who wants screens dark prints a live page: the charts are drawn light, as wide as a sheet and with all rows, and
+/// as before when it is done.
+#[test]
+fn a_live_page_is_printed_light_and_whole() {
+    /// Size of the chart in pixels of the page and the colour of its corner, with the width of a chart below it.
+    const CHART: &str = "const canvas = document.getElementById('gantt-canvas');
+        const corner = [...canvas.getContext('2d').getImageData(0, 0, 1, 1).data].slice(0, 3);
+        const below = document.querySelector('#chart-cost canvas');
+        return [canvas.style.width, canvas.style.height, corner, below.style.width, canvas.width]";
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    browser.look((1_400, 900), true);
+    let page = pages::made("watch", "run j60-sc2 --virtual", folder.path());
+    browser.open(page.address());
+    let whole = "const d = document.body.dataset; return d.over === 'true' && Number(d.bars) > 0";
+    browser.until("the run is there", whole, &[]);
+    let _ = browser.script("document.getElementById('charts').scrollIntoView()", &[]);
+    let is_drawn = "return document.querySelector('#chart-cost canvas').width > 300";
+    browser.until("the charts are drawn", is_drawn, &[]);
+    let screen = browser.script(CHART, &[]);
+    assert_eq!(screen[2], serde_json::json!([18, 22, 31]), "{screen}");
+    let printed = browser.script(&format!("dispatchEvent(new Event('beforeprint')); {CHART}"), &[]);
+    assert_eq!(printed[0], "718px", "{printed}");
+    assert_eq!(printed[2], serde_json::json!([255, 255, 255]), "{printed}");
+    assert_eq!((&printed[3], &printed[4]), (&"345px".into(), &(718 * 3).into()), "{printed}");
+    let left_out = "return document.getElementById('gantt-printed').textContent";
+    assert_eq!(browser.script(left_out, &[]), "", "a sheet has room for all rows");
+    let after = browser.script(&format!("dispatchEvent(new Event('afterprint')); {CHART}"), &[]);
+    assert_eq!(after, screen);
+    browser.open("about:blank");
 }
 
 /// A page with one fault of each kind: the checks of pages find each at its place.

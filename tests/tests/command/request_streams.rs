@@ -177,5 +177,5 @@ fn bad_files_of_requests() {
     let options = ["workload", "stats", "r.csv", "--procs", "4"];
     refused(at, &options, 2, &["r.csv: --procs, --skip-malformed and --plot are of SWF logs"]);
     let bag = ["workload", "requests", "j60"];
-    refused(at, &bag, 2, &["j60: nobody requests VMs in it; give one with workload.kind"]);
+    refused(at, &bag, 2, &["j60: it has no requests for VMs; give one with workload.kind"]);
 }

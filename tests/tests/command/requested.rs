@@ -82,12 +82,55 @@ fn a_run_says_and_leaves_what_became_of_requests() {
     assert_eq!(rows.lines().filter(|row| row.contains(",displaced,")).count(), 8, "{rows}");
     assert!(rows.contains("\n10,1920,large,on-demand,3600,,,1920,refused,,,0.000000000"), "{rows}");
     let report = text("report.html");
-    for what in ["Over time", "What became of the requests", "Revenue lost", "<svg"] {
+    for what in ["Over time", "What became of the requests", "What did it earn?", "<svg"] {
+        assert!(report.contains(what), "{what}");
+    }
+    // The answers have the numbers of the rows above.
+    for what in ["<b>1</b> normal request failed", "<b>8</b> preemptible VMs terminated"] {
         assert!(report.contains(what), "{what}");
     }
     let again = json(here, &["run", "full.toml", "--out", "again", "--json"]);
     assert_eq!(again["requests"], summary["requests"]);
     assert_eq!(again["decisions_sha256"], summary["decisions_sha256"]);
+}
+
+/// A spot VM that hibernates for an on-demand VM, from 30 minutes until 91: its disk of 10 GiB at $7.20 costs 10 cents an hour.
+#[test]
+fn the_disk_of_a_hibernated_vm_is_a_part_of_the_revenue() {
+    let text = r#"name = "full"
+[cloud]
+boot = "60s"
+hibernation = "0s"
+placement = "preempting"
+preemption = "hibernate"
+hosts = [{ vcpus = 4, memory = "16 GiB", disk = "100 GB" }]
+stopped-disk = { size = "2 GiB", price = 7.2 }
+type = [{ name = "large", vcpus = 4, memory = "8 GiB", on-demand = 0.2, spot = 0.04 }]
+[workload]
+kind = "requests"
+request = [
+  { at = "0s", type = "large", market = "spot", duration = "4h" },
+  { at = "30m", type = "large", market = "on-demand", duration = "1h" },
+]
+"#;
+    let folder = folder_with(text);
+    let here = folder.path();
+    let with = json(here, &["run", "full.toml", "--out", "out", "--json"]);
+    let at = |path: &str| {
+        with.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{with:#}"))
+    };
+    let disk = 0.1 * 61.0 / 60.0;
+    assert!((at("/requests/stopped_disk_usd") - disk).abs() < 1e-9, "{with:#}");
+    assert!((at("/cost_usd") - (0.2 + 4.0 * 0.04 + disk)).abs() < 1e-8, "{with:#}");
+    let told = says(here, &["explain", "out", "request0"]);
+    assert!(told.contains("with $0.1017 for its disk while it was hibernated"), "{told}");
+    assert!(says(here, &["check", "out"]).contains("no rule broken"));
+    let page = fs::read_to_string(here.join("out/report.html")).unwrap();
+    assert!(page.contains("Of the revenue, $0.1017 is for disks of hibernated VMs."));
+    fs::write(here.join("full.toml"), text.replace("stopped-disk", "#")).unwrap();
+    let without = json(here, &["run", "full.toml", "--out", "plain", "--json"]);
+    assert!(without["requests"].get("stopped_disk_usd").is_none(), "{without:#}");
+    assert_eq!(without["decisions_sha256"], with["decisions_sha256"]);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn keys_that_a_trace_needs_are_asked_for_with_their_place() {
         fs::write(at.join("bad.toml"), text).unwrap();
     };
     write("");
-    let parts = "part-00000-of-00500.csv: its sizes are parts of the largest machine";
+    let parts = "part-00000-of-00500.csv: its sizes are shares of the largest machine";
     refused(
         at,
         &["run", "bad.toml"],
@@ -126,7 +126,7 @@ fn keys_that_a_trace_needs_are_asked_for_with_their_place() {
         + "spot-priority = 3\n[[workload.request]]\ntype = \"small\"\nmarket = \"spot\"\nduration = \"1h\"\n";
     fs::write(at.join("bad.toml"), model).unwrap();
     let words = [
-        "workload.spot-priority: it says how a file is to be read, and there is none; leave it out",
+        "workload.spot-priority: it says how a file is to be read, but no file is given; leave it out",
     ];
     refused(at, &["run", "bad.toml"], 2, &words);
     write("machine-vcpus = 32\nmachine-memory = \"128 GiB\"\n");

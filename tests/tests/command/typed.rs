@@ -139,6 +139,9 @@ fn folder() -> tempfile::TempDir {
     }
     fs::copy(at.join("DIR/plan.json"), at.join("plan.json")).unwrap();
     let docs = repository().join("docs");
+    fs::create_dir_all(at.join("docs/papers")).unwrap();
+    std::os::unix::fs::symlink(docs.join("papers/results"), at.join("docs/papers/results"))
+        .unwrap();
     fs::create_dir(at.join("before")).unwrap();
     fs::copy(docs.join("papers/results/burst-hads.json"), at.join("before/claims.json")).unwrap();
     let page = fs::read_to_string(docs.join("how-to/paper.md")).unwrap();

@@ -56,8 +56,11 @@ fn a_cell_takes_seconds_at_any_speedup() {
 #[test]
 fn a_load_of_too_few_vcpus_is_refused() {
     let error = CellPlan::new(10.0, 0.05, CORES, false).unwrap_err();
-    assert!(error.to_string().contains("with this load the host holds 1 vCPUs"), "{error}");
-    assert!(error.to_string().contains("write 0.09 or more"), "{error}");
+    assert!(
+        error.to_string().contains("at this load the host has room for 1 emulated vCPUs"),
+        "{error}"
+    );
+    assert!(error.to_string().contains("give 0.09 or more"), "{error}");
     assert_eq!(CellPlan::new(10.0, 0.09, CORES, false).unwrap().vcpus, 2);
     // Two vCPUs leave nothing to go on elsewhere: nothing is taken away.
     assert_eq!(record(&CellPlan::new(10.0, 0.09, CORES, false).unwrap()).counts.preemptions, 0);

@@ -82,7 +82,7 @@ fn a_log_s_jobs_ask_for_what_its_field_10_says() {
 fn jobs_that_no_processor_can_hold_are_refused() {
     let no = |set: &[&str]| with("batch-small", set).unwrap_err().to_string();
     let unsaid = no(&["workload.job.0.memory=1 GiB"]);
-    assert!(unsaid.contains("nobody says how much memory a processor has"), "{unsaid}");
+    assert!(unsaid.contains("the memory of a processor is not given"), "{unsaid}");
     let too_much = ["workload.memory-per-processor=1 GiB", "workload.job.0.memory=513 MiB"];
     let no_room = no(&too_much);
     assert!(no_room.contains("513 MiB for each process") && no_room.contains("half"), "{no_room}");

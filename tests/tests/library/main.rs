@@ -21,6 +21,7 @@ mod library {
     mod measured_figures;
     mod mutations;
     mod paper_pages;
+    mod paper_results;
     mod papers;
     mod pictured;
     mod planned_bills;
@@ -30,6 +31,7 @@ mod library {
     mod runs;
     mod scarcity;
     mod scheduler_page;
+    mod stopped_disks;
     mod stored_plans;
     mod task_times;
     mod twin;

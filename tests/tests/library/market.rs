@@ -261,7 +261,7 @@ fn what_no_provider_does_to_make_room_is_found() {
             }
         }
     };
-    found(terminate, "no VM that hibernates to make room", &|steps| {
+    found(terminate, "not a VM that hibernates to make room", &|steps| {
         each(steps, &acts(InterruptionAction::Hibernate));
     });
     found(hibernate, "it ends to make room where it is to hibernate", &|steps| {

@@ -1,10 +1,7 @@
-//! The pages of `docs/papers` name functions and tests that exist.
+//! The pages of `docs/papers` name functions, tests and keys that exist.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-
-use dormouse_reproduce::papers::{ClaimList, PaperClaim, named};
 
 /// Headings that the page of a paper has, in this order.
 const HEADINGS: [&str; 5] = [
@@ -118,99 +115,6 @@ fn every_function_of_a_papers_page_is_there() {
         let flaws = flaws(root, &fs::read_to_string(&path).unwrap());
         assert!(flaws.is_empty(), "{}: {flaws:#?}", path.display());
     }
-}
-
-/// The claims and counts on a paper's page are those of the results stored beside it, and these results are about the
-/// claims in the paper's data file.
-#[test]
-fn a_pages_claims_are_those_that_the_command_left() {
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/papers");
-    let index = fs::read_to_string(pages.join("index.md")).unwrap();
-    for paper in ["acc", "bathtub", "burst-hads", "measy"] {
-        let list = ClaimList::read(&pages.join(format!("results/{paper}.json"))).unwrap();
-        let page = fs::read_to_string(pages.join(format!("{paper}.md"))).unwrap();
-        let table = page.split("|---|---|---|---|---|---|\n").nth(1).unwrap();
-        let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
-        let judged: Vec<_> = list.claims.iter().filter(|of| !of.verdict.is_empty()).collect();
-        let wanted: Vec<String> = judged.iter().map(|claim| claim.to_row()).collect();
-        assert_eq!(rows, wanted, "docs/papers/{paper}.md");
-        let [hold, fail, open, undecidable] = list.counts();
-        let counts =
-            format!("{hold} of {} hold, {fail} fail, {open} open", judged.len() - undecidable);
-        for (name, text) in [("index", &index), (paper, &page)] {
-            assert!(text.contains(&counts), "docs/papers/{name}.md: {paper}: {counts}");
-        }
-        let (data, _) = named(paper).unwrap();
-        let causes: Vec<String> = judged.iter().filter_map(|claim| claim.to_cause_row()).collect();
-        let section = page.split("| no. | cause |\n|---|---|\n").nth(1).unwrap_or_default();
-        let rows: Vec<&str> = section.lines().take_while(|line| line.starts_with('|')).collect();
-        assert_eq!(rows, causes, "docs/papers/{paper}.md: causes");
-        for claim in judged {
-            let is_same = |of: &PaperClaim| of.place == claim.place && of.quote == claim.quote;
-            assert!(data.claims.iter().any(is_same), "{paper}: {}", claim.says);
-        }
-    }
-}
-
-/// A file with the numbers in the prose of pages that are not in the results stored beside the page, since another
-/// command or factor, named there, gives them. The file has a line for each page.
-const BY_OTHER_COMMANDS: &str = "tests/library/by_other_commands.txt";
-
-/// Numbers with a decimal point in the prose of a page, outside of tables, fenced blocks and code font.
-fn decimals(page: &str) -> Vec<String> {
-    let unfenced: String = page.split("\n```").step_by(2).map(|text| format!("\n{text}")).collect();
-    let prose: Vec<&str> = unfenced.lines().filter(|line| !line.starts_with('|')).collect();
-    let mut found = Vec::new();
-    for text in prose.join("\n").split('`').step_by(2) {
-        let is_part = |c: char| c.is_ascii_digit() || c == '.';
-        let mut before = ' ';
-        let mut rest = text;
-        while let Some(at) = rest.find(is_part) {
-            before = rest[..at].chars().next_back().unwrap_or(before);
-            let end = rest[at..].find(|c| !is_part(c)).map_or(rest.len(), |length| at + length);
-            let number = rest[at..end].trim_end_matches('.');
-            let has_fraction = number.split_once('.').is_some_and(|(_, digits)| !digits.is_empty());
-            if has_fraction && !before.is_alphanumeric() {
-                found.push(number.to_owned());
-            }
-            before = rest[..end].chars().next_back().unwrap_or(' ');
-            rest = &rest[end..];
-        }
-    }
-    found
-}
-
-/// The ways to write a number in prose: with up to three decimals, and with or without the 0 before the point.
-fn spellings(number: f64) -> Vec<String> {
-    let fixed = (1..=3).map(|digits| format!("{:.digits$}", number.abs()));
-    fixed.flat_map(|text| [text.trim_start_matches('0').to_owned(), text]).collect()
-}
-
-/// Every number in prose is one of the results, or is known to come from elsewhere: otherwise it would go out of date
-/// when a result changes.
-#[test]
-fn numbers_in_prose_are_results() {
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/papers");
-    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join(BY_OTHER_COMMANDS);
-    let known = fs::read_to_string(known).unwrap();
-    let lines: Vec<&str> = known.lines().collect();
-    assert_eq!(lines.len(), 4, "a line for each page with results");
-    for (paper, known) in lines.into_iter().filter_map(|line| line.split_once(": ")) {
-        let list = ClaimList::read(&pages.join(format!("results/{paper}.json"))).unwrap();
-        let (data, _) = named(paper).unwrap();
-        let printed = data.printed.iter().flat_map(|of| of.rows.values().flatten().copied());
-        let ours = list.claims.iter().flat_map(dormouse_reproduce::papers::ListedClaim::numbers);
-        let all: BTreeSet<String> = ours.chain(printed).flat_map(spellings).collect();
-        let page = fs::read_to_string(pages.join(format!("{paper}.md"))).unwrap();
-        let strange: BTreeSet<String> =
-            decimals(&page).into_iter().filter(|number| !all.contains(number)).collect();
-        let known: BTreeSet<String> = known.split(' ').map(str::to_owned).collect();
-        assert_eq!(strange, known, "docs/papers/{paper}.md: numbers that are no results");
-    }
-    assert_eq!(
-        decimals("By 1.50, [0.2, −.3] `4.5` x1.5 2. 7 %\n| 8.8 |\n```text\n6.6\n```\n$.104."),
-        ["1.50", "0.2", ".3", ".104"]
-    );
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn experiment(n: u64) -> Experiment {
     }
     e.setup.checkpoint.at_hibernation = one_in(own, 3);
     let (boot, frozen) = (one_in(own, 3), one_in(own, 3));
-    e.setup.terms.billing = BillingTerms { boot, frozen };
+    e.setup.terms.billing = BillingTerms { boot, frozen, ..BillingTerms::default() };
     e.setup.noise = [
         None,
         Some(Noise::Lognormal(Ppm::new(between(own, 0, 500_000) as u32))),

@@ -404,7 +404,7 @@ fn a_log_that_was_changed_is_noticed() {
             step.effects.retain(|effect| !matches!(effect, Effect::Displaced { .. }));
         }
     });
-    noticed("is no spot VM", &|steps| {
+    noticed("is not a spot VM", &|steps| {
         each(steps, &|effect| {
             if let Effect::VmLaunched { market, .. } = effect {
                 *market = Market::OnDemand;

@@ -242,3 +242,8 @@ fn faults() {
 fn a_host_that_is_proved() {
     play("doctor.md");
 }
+
+#[test]
+fn files_between_the_steps_of_a_workflow() {
+    play("workflows.md");
+}

@@ -11,6 +11,8 @@ mod live {
     mod bucket_live;
     mod calibrate;
     mod checkpointing;
+    mod ec2_access;
+    mod ec2_live;
     mod faults_live;
     mod fidelity;
     mod identity;

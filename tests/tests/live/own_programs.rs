@@ -233,3 +233,41 @@ fn a_program_that_failed_is_never_called_done() {
     checks_and_replays(&out);
     nothing_is_left_but(&before);
 }
+
+/// Two nodes of DAGMan: the first fails once and is run again, its script looks at what it left, and the second is given
+/// that, over a file of the same name beside the DAG.
+const DAG: &str = "JOB make make.sub\nJOB use use.sub\nPARENT make CHILD use\nVARS make runtime=\"30s\"\n\
+    VARS use runtime=\"30s\"\nRETRY make 2\nSCRIPT POST make check.sh $RETURN made\n";
+
+#[test]
+fn what_a_node_leaves_goes_to_the_next_and_a_failed_one_is_run_again() {
+    let Some(_turn) = shared_live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("flow.dag", DAG);
+    write("make.sub", "executable = make.sh\ntransfer_output_files = made\nqueue\n");
+    write("make.sh", "#!/bin/sh\necho run >>made\ntest $(wc -l <made) -ge 2\n");
+    write("check.sh", "#!/bin/sh\ntest -s \"$2\" || exit 9\nexit \"$1\"\n");
+    write(
+        "use.sub",
+        "executable = sort\narguments = -o used made more.txt\ntransfer_input_files = made, more.txt\n\
+         transfer_output_files = used\nqueue\n",
+    );
+    write("made", "old\n");
+    write("more.txt", "more\n");
+    let cloud = CLOUD.replace("at = \"60s\"", "at = \"2h\"");
+    write("flow.toml", &format!("{cloud}workflow = \"flow.dag\"\n"));
+    let (file, out) = (folder.path().join("flow.toml"), folder.path().join("out"));
+    let words = ["run", file.to_str().unwrap(), "--live", "--out", out.to_str().unwrap()];
+    let _ = dormouse_says(&words);
+    let of_run = summary(&out);
+    assert_eq!(of_run["tasks"]["completed"], 2, "{of_run:#}");
+    let left = |path: &str| fs::read_to_string(out.join("tasks").join(path)).unwrap();
+    assert_eq!(left("0/outputs/made"), "run\nrun\n");
+    let said = left("0/stderr");
+    assert!(said.contains("make ended with status 1, and is run again (1 of 2)"), "{said}");
+    assert_eq!(left("1/outputs/used"), "more\nrun\nrun\n");
+    checks_and_replays(&out);
+    nothing_is_left_but(&before);
+}

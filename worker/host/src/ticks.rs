@@ -6,7 +6,7 @@ pub(crate) struct ClockTicks {
     /// Clock ticks in which the processors were neither idle nor waiting for disks, including ticks that a hypervisor
     /// took away.
     pub(crate) busy: u64,
-    /// All ticks since the host's start.
+    /// All clock ticks since the host's start, busy or idle, summed over all processors.
     pub(crate) all: u64,
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn answer_ec2(
     answer.with_header("Server", "EC2ws")
 }
 
-/// Issues a token.
+/// Answers a request for a token, with the lifetime that the request's header gives.
 fn issue_token(service: &MetadataService, request: &HttpRequest, now: UnixTime) -> HttpResponse {
     if request.method != HttpMethod::Put {
         return error_page(405, "Method Not Allowed").with_header("Allow", "OPTIONS, PUT");
@@ -94,14 +94,14 @@ fn read(
             left => left,
         },
     };
-    let found = respond_with(service, parts);
+    let found = respond_with(service, parts, now);
     match left {
         Some(left) => found.with_header(TTL_OUT, left.to_string()),
         None => found,
     }
 }
 
-fn respond_with(service: &MetadataService, parts: &[&str]) -> HttpResponse {
+fn respond_with(service: &MetadataService, parts: &[&str], now: UnixTime) -> HttpResponse {
     let Some((version, path)) = parts.split_first() else {
         let versions = VERSIONS.iter().chain([&LATEST]);
         return HttpResponse::plain_text(versions.copied().collect::<Vec<_>>().join("\n"));
@@ -109,9 +109,14 @@ fn respond_with(service: &MetadataService, parts: &[&str]) -> HttpResponse {
     if *version != LATEST && !VERSIONS.contains(version) {
         return error_page(404, "Not Found");
     }
-    let tree = items::metadata_tree(&service.facts, &service.notices);
+    let tree = items::metadata_tree(&service.facts, &service.notices, now);
     match (tree.node_at(path), path) {
         (None, _) => error_page(404, "Not Found"),
+        // Keys are listed with their names, and found by their numbers.
+        (Some(_), ["meta-data", "public-keys"]) => {
+            let name = service.facts.access.public_key.as_ref().map(|(name, _)| name.as_str());
+            HttpResponse::plain_text(format!("0={}", name.unwrap_or_default()))
+        }
         // The root alone is listed without slashes.
         (Some(TreeNode::Directory(all)), []) => {
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
@@ -121,7 +126,10 @@ fn respond_with(service: &MetadataService, parts: &[&str]) -> HttpResponse {
             content_type: "application/octet-stream",
             ..HttpResponse::plain_text(text)
         },
-        (Some(TreeNode::Value(text)), ["meta-data", "tags", ..]) => HttpResponse::plain_text(text),
+        // EC2 sends credentials as text, too.
+        (Some(TreeNode::Value(text)), ["meta-data", "tags" | "iam", ..]) => {
+            HttpResponse::plain_text(text)
+        }
         (Some(TreeNode::Value(text)), _) if text.starts_with(['{', '[']) => {
             HttpResponse::json_text(text.as_str())
         }

@@ -9,6 +9,10 @@ use crate::{MaintenanceEvent, UnixTime, VmPlace};
 pub struct VmFacts {
     /// Run and number of the VM, from which all its ids are derived.
     pub identity: String,
+    /// EC2's id of the instance; `None`: it is derived from the identity.
+    pub instance_id: Option<String>,
+    /// EC2's id of the instance's image; `None`: it is derived from the identity.
+    pub image_id: Option<String>,
     /// The instance type, without a zone.
     pub kind: String,
     /// The zone that the VM is in.
@@ -23,6 +27,42 @@ pub struct VmFacts {
     pub tags: BTreeMap<String, String>,
     /// User data that the owner gave the VM; `None`: none.
     pub user_data: Option<String>,
+    /// Names of the instance's security groups at its launch; none: the default group is shown.
+    pub security_groups: Vec<String>,
+    /// Ways into and out of the VM, as EC2 describes them.
+    pub access: InstanceAccess,
+}
+
+/// Ways into and out of an instance of EC2, as its metadata describe them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceAccess {
+    /// The public address; `None`: the instance has none.
+    pub public_address: Option<Ipv4Addr>,
+    /// The key pair of the launch: its name, and its public key in OpenSSH's form; `None`: there was none.
+    pub public_key: Option<(String, String)>,
+    /// The role whose credentials programs on the instance have; `None`: none.
+    pub role: Option<RoleCredentials>,
+}
+
+/// Credentials of an instance's role.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RoleCredentials {
+    /// Name of the role.
+    pub name: String,
+    /// ARN of the instance profile.
+    pub profile: String,
+    /// The access key.
+    pub access_key: String,
+    /// The secret of the access key.
+    pub secret: String,
+    /// The session token.
+    pub token: String,
+}
+
+impl std::fmt::Debug for RoleCredentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoleCredentials").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Address of the VM with this number in its run's network; addresses 0 to 3 of a network belong to
@@ -37,7 +77,7 @@ pub fn address_of_vm(vm: u32) -> Ipv4Addr {
 pub enum VmMarket {
     /// On demand: a VM that is kept until its user ends it.
     OnDemand,
-    /// Spot: the provider may take it away.
+    /// Spot: the provider may preempt the VM.
     Spot,
 }
 
@@ -76,12 +116,14 @@ pub struct InterruptionNotice {
 /// Announcement of a provider to a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmAnnouncement {
-    /// The VM will be taken away.
+    /// The VM will be interrupted: terminated, stopped or hibernated.
     Interruption(InterruptionNotice),
-    /// The VM is likely to be taken away, known from this instant on.
+    /// The VM is likely to be interrupted; with the instant from which that is known.
     Rebalance(UnixTime),
     /// Maintenance of the VM's host is planned, or its state has changed.
     Maintenance(MaintenanceEvent),
+    /// The instance has these security groups now, by their names.
+    SecurityGroups(Vec<String>),
     /// The VM has resumed after a hibernation; earlier announcements are void.
     Resumed,
 }
@@ -120,7 +162,12 @@ impl VmFacts {
     /// EC2's id of the instance, `i-` and 17 hexadecimal digits.
     #[must_use]
     pub fn instance_id(&self) -> String {
-        self.ec2_id("i")
+        self.instance_id.clone().unwrap_or_else(|| self.ec2_id("i"))
+    }
+
+    /// EC2's id of the image that the instance was launched from.
+    pub(crate) fn image_id(&self) -> String {
+        self.image_id.clone().unwrap_or_else(|| self.ec2_id("ami"))
     }
 
     /// Google's id of the instance: a positive number of up to 19 digits.
@@ -166,10 +213,12 @@ impl VmFacts {
 pub(crate) mod tests {
     use super::*;
 
-    /// A spot VM of the year 2026.
+    /// Facts of a made-up spot VM, for tests; its times are in 2026.
     pub(crate) fn spot_facts() -> VmFacts {
         VmFacts {
             identity: "run/7".to_owned(),
+            instance_id: None,
+            image_id: None,
             kind: "c5.large".to_owned(),
             place: VmPlace::of_zone("us-east-1a"),
             market: VmMarket::Spot,
@@ -177,6 +226,8 @@ pub(crate) mod tests {
             address: Ipv4Addr::new(10, 0, 0, 7),
             tags: BTreeMap::new(),
             user_data: None,
+            security_groups: Vec::new(),
+            access: InstanceAccess::default(),
         }
     }
 

@@ -10,7 +10,6 @@ mod date;
 mod ec2;
 mod facts;
 mod google;
-mod maintenance;
 mod notices;
 mod place;
 mod request;
@@ -21,10 +20,10 @@ mod tree;
 
 pub use date::UnixTime;
 pub use facts::{
-    EndpointSettings, InterruptionNotice, TakingAction, TokenRule, VmAnnouncement, VmFacts,
-    VmMarket, address_of_vm,
+    EndpointSettings, InstanceAccess, InterruptionNotice, RoleCredentials, TakingAction, TokenRule,
+    VmAnnouncement, VmFacts, VmMarket, address_of_vm,
 };
-pub use maintenance::{MaintenanceEvent, MaintenanceState};
+pub use notices::{MaintenanceEvent, MaintenanceState};
 pub use place::VmPlace;
 pub use request::{HttpMethod, HttpRequest};
 pub use response::{HttpResponse, ServiceAnswer};

@@ -25,7 +25,7 @@ pub enum ServiceAnswer {
     Later {
         /// ETag of the resource when the request came.
         etag: String,
-        /// Longest time to wait; `None`: no limit.
+        /// Longest time for which the request waits for an announcement; `None`: no limit.
         within: Option<Duration>,
     },
 }

@@ -37,6 +37,7 @@ impl MetadataService {
             // The first is what counts.
             VmAnnouncement::Rebalance(since) => *rebalance = rebalance.or(Some(since)),
             VmAnnouncement::Maintenance(event) => *maintenance = Some(event),
+            VmAnnouncement::SecurityGroups(names) => self.facts.security_groups = names,
             VmAnnouncement::Resumed => {
                 (*interruption, *rebalance, *is_approved) = (None, None, false);
             }

@@ -3,9 +3,9 @@
 /// A node of the tree of metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TreeNode {
-    /// A value as text.
+    /// The node is a value, as text.
     Value(String),
-    /// Named children in listing order.
+    /// The node is a directory: named children in listing order.
     Directory(Vec<(String, Self)>),
 }
 

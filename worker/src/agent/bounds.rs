@@ -2,13 +2,16 @@
 //! needs. `docs/bounds.md` lists the limits.
 
 use dormouse_proto::v1::{
-    CreateVm, Metadata, MoveTask, OwnProgram, Program, Report, StartTask, command::Command,
+    CreateVm, Metadata, MoveTask, OwnProgram, Program, Report, SetNetwork, StartTask,
+    command::Command,
 };
 use dormouse_tasks::{
     cli::check_remote,
     limits::{ProgramWords, WHY_BYTES, largest_checkpoint},
 };
 use dormouse_units::Bytes;
+
+use super::cell::{CellNetwork, check_cell};
 
 /// Largest number of VMs of a worker at the same time.
 pub(crate) const VMS: usize = 512;
@@ -20,7 +23,7 @@ const OWN_DESCRIPTORS: u64 = 1024;
 /// Most vCPUs of all VMs for each core that the worker offers, a part of a core counted as one: with more, a vCPU
 /// would get less than the kernel's smallest quota in its longest period.
 pub(crate) const VCPUS_PER_CORE: u32 = 1024;
-/// Most shares of a core that VMs of parallel jobs may be promised in total, as a multiple of the offer.
+/// Greatest sum of the core shares promised to VMs of parallel jobs, as a multiple of the cores that the worker offers.
 pub(crate) const SHARES_PER_OFFER: u64 = 2;
 /// Most vCPUs that a task or a plan may name.
 const SEATS: usize = 1024;
@@ -36,8 +39,12 @@ const NAME_BYTES: usize = 256;
 const FEW_VMS: u64 = 64;
 /// Most tags of a VM.
 const TAGS: usize = 50;
+/// Most security groups of a VM.
+const GROUPS: usize = 64;
 /// Most bytes of the name or the value of a tag: 256 characters.
 const TAG_BYTES: usize = 1024;
+/// Most bytes of a text about a VM's key pair or role.
+const KEY_BYTES: usize = 16 << 10;
 /// Most bytes of a VM's user data.
 const USER_DATA_BYTES: usize = 16 << 10;
 /// Most programs that are measured before a run.
@@ -55,7 +62,7 @@ pub(crate) fn image_bytes(order: &StartTask) -> u64 {
 ///
 /// # Errors
 ///
-/// The number of VMs for which it is enough, and the remedy.
+/// In words, the number of VMs for which the limit is enough, and the remedy.
 pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
     let vms = limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_VM;
     if vms >= FEW_VMS {
@@ -75,12 +82,16 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
 /// In words, the part of the command that no run needs.
 pub(crate) fn check_command(command: &Command) -> Result<(), String> {
     match command {
-        Command::CreateVm(CreateVm { kind, metadata, .. }) => {
+        Command::CreateVm(CreateVm { kind, metadata, cell, .. }) => {
             let zone = metadata.as_ref().map_or(0, |of| of.zone.len());
             check_most("bytes of a name", kind.len().max(zone), NAME_BYTES)?;
-            metadata.as_ref().map_or(Ok(()), check_metadata)
+            metadata.as_ref().map_or(Ok(()), check_metadata)?;
+            cell.as_ref().map_or(Ok(()), check_cell)
         }
         Command::StartTask(start) => check_start(start),
+        Command::SetNetwork(SetNetwork { network, .. }) => {
+            network.as_ref().map_or(Ok(()), |network| CellNetwork::read(network).map(drop))
+        }
         Command::MoveTask(MoveTask { vcpus, .. }) => {
             check_most("vCPUs of a task", vcpus.len(), SEATS)
         }
@@ -89,7 +100,20 @@ pub(crate) fn check_command(command: &Command) -> Result<(), String> {
 }
 
 fn check_metadata(of: &Metadata) -> Result<(), String> {
+    let names = [&of.instance_id, &of.image_id, &of.address, &of.public_address];
+    let of_key = of.public_key.iter().flat_map(|key| [&key.name, &key.text]);
+    let of_role = of
+        .role
+        .iter()
+        .flat_map(|role| [&role.name, &role.profile, &role.access_key, &role.secret, &role.token]);
+    let longest = of_key.chain(of_role).map(String::len).max().unwrap_or(0);
+    check_most("bytes of a key or a role", longest, KEY_BYTES)?;
+    let names = names.into_iter().flatten().map(String::len);
+    check_most("bytes of a name", names.max().unwrap_or(0), NAME_BYTES)?;
     check_most("tags of a VM", of.tags.len(), TAGS)?;
+    check_most("security groups of a VM", of.security_groups.len(), GROUPS)?;
+    let groups = of.security_groups.iter().map(String::len);
+    check_most("bytes of a name", groups.max().unwrap_or(0), NAME_BYTES)?;
     let tags = of.tags.iter().map(|tag| tag.name.len().max(tag.value.len()));
     check_most("bytes of a tag", tags.max().unwrap_or(0), TAG_BYTES)?;
     let user_data = of.user_data.as_ref().map_or(0, String::len);
@@ -131,7 +155,7 @@ fn check_own(own: &OwnProgram) -> Result<(), String> {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// In words, what is wrong with the program.
 pub(crate) fn check_program(program: &Program) -> Result<(), String> {
     check_most("arguments of a program", program.args.len(), ARGUMENTS)?;
     let bytes = program.args.iter().map(String::len).fold(0, usize::saturating_add);
@@ -147,10 +171,10 @@ fn check_most(what: &str, found: usize, most: usize) -> Result<(), String> {
     }
 }
 
-/// Part of a worker's offer that its VMs take.
+/// Part of a worker's offered cores that its VMs occupy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OfferOccupancy {
-    /// Number of VMs.
+    /// Number of VMs that occupy the worker's offered cores.
     pub vms: usize,
     /// Number of vCPUs of all VMs.
     pub vcpus: u64,
@@ -159,15 +183,16 @@ pub(crate) struct OfferOccupancy {
 }
 
 impl OfferOccupancy {
-    /// Returns the part of the worker's offer that a VM takes.
+    /// Returns the part of the worker's offered cores that a VM occupies.
     #[must_use]
     pub(crate) fn taken_by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);
-        let core_ppm = vcpus.saturating_mul(create.core_ppm.map_or(0, u64::from));
+        let of_cell = || create.cell.as_ref().map(|cell| cell.core_ppm);
+        let core_ppm = vcpus.saturating_mul(create.core_ppm.or_else(of_cell).map_or(0, u64::from));
         Self { vms: 1, vcpus, core_ppm }
     }
 
-    /// Returns the sum of both occupancies.
+    /// Returns what the VMs of `self` and those of `other` together occupy of the worker's offered cores.
     #[must_use]
     pub(crate) fn plus_other(self, other: Self) -> Self {
         Self {
@@ -203,7 +228,7 @@ impl OfferOccupancy {
     }
 }
 
-/// Shortens the reason in a report to the length that receivers accept.
+/// Shortens the text in a report that says why a VM, task or checkpoint failed to the length that receivers accept.
 #[must_use]
 pub(crate) fn shorten_report(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
@@ -220,7 +245,7 @@ pub(crate) fn shorten_report(mut report: Report) -> Report {
     report
 }
 
-/// Shortens a reason to the length that receivers accept.
+/// Shortens a text that says why something failed to the length in bytes that receivers accept.
 fn shortened_reason(mut why: String) -> String {
     const MORE: &str = " [...]";
     if why.len() > WHY_BYTES {

@@ -56,7 +56,7 @@ impl HostCores {
         (0..CpuSet::count()).filter(|core| self.all.is_set(*core).unwrap_or(false)).count()
     }
 
-    /// Binds a vCPU with this quota to the core with the least load.
+    /// Binds a vCPU with a quota of `ppm` millionths of a core to the core with the least load; `None` if there is no core.
     pub(crate) fn place_vcpu(self: &Arc<Self>, ppm: u32) -> Option<BoundCore> {
         let ppm = u64::from(ppm);
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);

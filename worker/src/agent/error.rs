@@ -38,13 +38,13 @@ pub enum AgentError {
     Refused {
         /// Address of the coordinator.
         address: String,
-        /// The coordinator's reason.
+        /// The coordinator's reason for refusing the worker, in words.
         why: String,
     },
     /// The worker's control groups can't be set up.
     #[error("the worker's control groups can't be set up")]
     Cgroup(#[source] cgroup::CgroupError),
-    /// The guardian or another process failed.
+    /// The process that cleans up after the worker (the guardian), or another process, failed.
     #[error("the worker's processes can't be set up")]
     Process(#[source] process::ProcessError),
     /// The worker's directory can't be used.

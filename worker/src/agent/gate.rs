@@ -170,7 +170,7 @@ impl LaunchPass {
         self.gate.enter_work(GateWork::Birth)
     }
 
-    /// Starts a stopwatch.
+    /// Starts a stopwatch that counts only time in which the VM isn't frozen.
     pub(crate) fn start_stopwatch(&self) -> Stopwatch<'_> {
         let frozen = self.gate.state.borrow().frozen_time();
         Stopwatch { gate: &self.gate, begun: Instant::now(), frozen }

@@ -6,18 +6,19 @@ use dormouse_proto::{
     PACKED_CHUNKS,
     v1::{Report, StartTask, Welcome},
 };
-use dormouse_units::{Attempt, Speedup, TaskId};
+use dormouse_units::{Speedup, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 use tonic::transport::Channel;
 
 use super::{
     PreparedWorker, available_millicores, bounds,
+    cell::{InstanceFolders, NetworkSwitch, NetworkUplink},
     cores::HostCores,
     machine::{HostBackend, LifeContext},
     own,
     places::AttemptPlaces,
-    report::explain_error,
+    report::{Key, explain_error},
     threads::DeletionQueue,
     transfer::WorkerTransfers,
 };
@@ -28,7 +29,7 @@ use crate::{
     workspace::{self, TaskName, Workspace},
 };
 
-/// Time limits after which steps count as failed.
+/// Time limits after which a worker's operation, such as a dump or a restore, counts as failed.
 pub(crate) mod limit {
     use std::time::Duration;
 
@@ -59,6 +60,12 @@ pub(crate) struct LifeHost {
     /// True if a task is stopped for a checkpoint for as long as modelled.
     pub(crate) hold_checkpoints: bool,
     pub(crate) places: Arc<AttemptPlaces>,
+    /// Folders of the files of instances.
+    pub(crate) folders: Arc<InstanceFolders>,
+    /// Private networks of instances.
+    pub(crate) switch: Arc<NetworkSwitch>,
+    /// Way of packets to instances on other hosts.
+    pub(crate) uplink: NetworkUplink,
     pub(crate) deletions: DeletionQueue,
     pub(crate) cores: Arc<HostCores>,
     /// Permits for dumps and restores: one for each core, as CRIU uses a core fully.
@@ -107,6 +114,9 @@ impl LifeHost {
             speedup,
             hold_checkpoints: welcome.hold_checkpoints,
             places: Arc::default(),
+            folders: Arc::default(),
+            switch: Arc::default(),
+            uplink: NetworkUplink::new(coordinator.clone()),
             deletions: DeletionQueue::new(),
             cores: Arc::new(HostCores::of_this_process()),
             criu: Arc::new(Semaphore::new(usable_cores())),
@@ -142,13 +152,31 @@ impl LifeHost {
         TaskName::new(self.run.clone(), task.get().to_string())
     }
 
+    /// Gives a task's directory, emptied, to an attempt.
+    ///
+    /// # Errors
+    ///
+    /// In words, why the directory can't be emptied.
+    pub(crate) fn claim_directory(&self, name: &TaskName, key: Key) -> Result<(), String> {
+        let workspace = self.workspace();
+        let emptied = self.places.claim_directory(key, || {
+            workspace.remove_task(name)?;
+            workspace.create_task(name).map(drop)
+        });
+        emptied.map_err(|e: workspace::WorkspaceError| explain_error(&e))
+    }
+
     /// Removes the files of an attempt that has ended: its directory and, unless the next attempt needs them, its
     /// checkpoints.
-    pub(crate) fn release_attempt(&self, name: &TaskName, key: (TaskId, Attempt), keeps: bool) {
+    pub(crate) fn release_attempt(&self, name: &TaskName, key: Key, keeps: bool) {
         let (places, prepared) = (Arc::clone(&self.places), Arc::clone(&self.prepared));
         let name = name.clone();
         self.deletions.add_deletion(move || {
-            places.release_directory(&prepared.workspace, &name, key, || {
+            places.release_directory(key, || {
+                if let Err(error) = prepared.workspace.remove_task(&name) {
+                    // The next start of a worker here removes it.
+                    tracing::warn!(%error, task = %name, "the task's directory can't be removed");
+                }
                 if !keeps && let Err(error) = prepared.store.remove_task(&name) {
                     // Removed at the end of the run at the latest.
                     tracing::warn!(
@@ -157,6 +185,24 @@ impl LifeHost {
                     );
                 }
             });
+        });
+    }
+
+    /// Handles that the VM of an instance has ended: the instance's files are kept, or removed.
+    pub(crate) fn release_folder(&self, name: &TaskName, vm: u32, keeps: bool) {
+        let (folders, prepared) = (Arc::clone(&self.folders), Arc::clone(&self.prepared));
+        let name = name.clone();
+        self.deletions.add_deletion(move || {
+            folders.release(&name, vm, keeps, || remove_folder(&prepared, &name));
+        });
+    }
+
+    /// Removes the files that are kept in the folder of an instance, as they are not needed any more.
+    pub(crate) fn forget_folder(&self, name: &TaskName) {
+        let (folders, prepared) = (Arc::clone(&self.folders), Arc::clone(&self.prepared));
+        let name = name.clone();
+        self.deletions.add_deletion(move || {
+            folders.forget(&name, || remove_folder(&prepared, &name));
         });
     }
 
@@ -179,5 +225,13 @@ impl LifeHost {
             tick: self.tick,
             machine: Arc::new(HostBackend(Arc::clone(self))),
         }
+    }
+}
+
+/// Removes the folder of an instance's files.
+fn remove_folder(prepared: &PreparedWorker, name: &TaskName) {
+    if let Err(error) = prepared.workspace.remove_task(name) {
+        // The run's end removes it.
+        tracing::warn!(%error, folder = %name, "the files of an instance can't be removed");
     }
 }

@@ -2,17 +2,22 @@
 //! builds workers from these parts, with machines that are only state in memory.
 
 pub use super::{
+    cell::{CellLaunch, CellRelays, RelayOrder},
     cores::HostCores,
-    faults::{DialledLink, Dialling, HostDialler, WorkerNetwork},
+    faults::{
+        DialledLink, Dialling, FaultyHost, HostDialler, WorkerNetwork, carry_out as carry_out_fault,
+    },
     gate::{GatedWork, LaunchPass, RevokedLaunch, VmGate},
-    launch::{TaskBirth, plan_launch},
-    life::{LifeEnd, LifeMachines, go_on, refuse_start, speedup_of, wait_welcome},
+    life::{LifeEnd, LifeMachines, SupervisedVms, go_on, refuse_start, speedup_of, wait_welcome},
     machine::{
-        Born, BoxedFuture, CheckpointUpload, JobDump, JobLeave, LaunchFuture, LaunchPlan,
-        LaunchSteps, LaunchWay, LifeContext, MachineBackend, OwnKeep, ProgramNotice, ProgressPage,
-        QuotaLift, TakenCheckpoint, TaskDump, TaskLaunch, TaskProcess, VmMachine, launch_program,
+        AttemptBirth, AttemptDump, AttemptOrder, Born, BoxedFuture, CellMachine, CheckpointUpload,
+        CountedWork, DumpFailure, DumpMachine, DumpMoments, DumpSteps, DumpWay, LaunchMachine,
+        LaunchPlan, LaunchSteps, LaunchWay, LifeContext, MachineBackend, OvertakenDump, OwnMachine,
+        ProgressPage, QuotaLift, TakenCheckpoint, TaskProcess, VmMachine, dump_and_leave,
+        dump_program, launch_program,
     },
     own::KeptOutputs,
+    places::AttemptPlaces,
     run::RejoinPauses,
     session::{
         DialError, DialTarget, GrpcTransport, SessionEvent, SessionTransport, WorkerCredentials,
@@ -23,7 +28,5 @@ pub use super::{
         FetchError, NotSent, StuckTransfer, compare_stored, fetch_until_answered,
         send_until_answered,
     },
-    verdict::CpuTime,
-    vm::{CommandStamp, JobBirth, JobDeparture, JobOrder, JobRank, RankTime, VmCommand},
-    vms::{VmSupervisor, VmsMsg},
+    vm::{CommandStamp, JobDeparture, JobRank, RankTime, VmCommand},
 };

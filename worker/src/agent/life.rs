@@ -2,6 +2,7 @@
 
 mod commands;
 mod machines;
+mod supervised;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::sync::mpsc;
 
 pub use commands::refuse_start;
 pub use machines::LifeMachines;
+pub use supervised::SupervisedVms;
 
 use commands::CommandReading;
 
@@ -25,9 +27,9 @@ const COUNT_EVERY: Duration = Duration::from_secs(2);
 /// How a session of a worker ended.
 #[derive(Debug)]
 pub enum LifeEnd {
-    /// The run is over.
+    /// The session ended because the run is over.
     Over {
-        /// Reason given by the coordinator.
+        /// Reason that the coordinator gave for the end of the run.
         why: String,
     },
     /// The worker must discard its VMs and tasks as lost, and join again with a new session.
@@ -35,7 +37,7 @@ pub enum LifeEnd {
         /// Reason for joining again, in words.
         why: String,
     },
-    /// The coordinator was unreachable for too long.
+    /// The session ended because the coordinator was unreachable for too long.
     Lost {
         /// Time since the coordinator's last message.
         after: Duration,
@@ -44,7 +46,7 @@ pub enum LifeEnd {
     },
     /// The coordinator refuses this worker for good.
     Refused {
-        /// Reason given by the coordinator.
+        /// Reason that the coordinator gave for refusing this worker.
         why: String,
     },
     /// A signal or a different process on this host ended the session.

@@ -4,22 +4,20 @@ use std::sync::Arc;
 
 use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report};
 use dormouse_units::TaskId;
-use ractor::{Actor, ActorRef, rpc::CallResult};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
 use tonic::transport::Endpoint;
 
 use super::{
     AgentError, NEWS, PreparedWorker, Result,
-    faults::{self, WorkerNetwork},
+    faults::{self, WorkerHost, WorkerNetwork},
     host::{LifeHost, limit},
-    life::{self, LifeEnd, LifeMachines, speedup_of},
+    life::{self, LifeEnd, LifeMachines, SupervisedVms, speedup_of},
     load::LoadMeter,
     measure, parent,
     report::explain_error,
     run::AgentSignals,
     session::{GrpcTransport, SessionEvent, WorkerCredentials},
     vm::{CommandStamp, VmCommand},
-    vms::{VmSupervisor, VmsMsg},
 };
 
 /// The coordinator to which a session belongs.
@@ -29,7 +27,7 @@ pub(crate) struct DialledCoordinator {
     pub(crate) endpoint: Endpoint,
     pub(crate) network: WorkerNetwork,
     pub(crate) credentials: WorkerCredentials,
-    /// Process with which the worker ends until its first welcome.
+    /// Process whose end also ends the worker, until the coordinator first welcomes the worker; `None`: there is no such process.
     pub(crate) parent: Option<i32>,
 }
 
@@ -68,11 +66,9 @@ pub(crate) async fn live_until_end(
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
     let host = Arc::new(LifeHost::new(prepared, (&welcome, speedup), coordinator, reports));
     host.task_name(TaskId::new(0)).map_err(|e| AgentError::Protocol { what: e.to_string() })?;
-    let (vms, ended) = Actor::spawn(None, VmSupervisor, Arc::new(host.owner_context()))
-        .await
-        .map_err(|error| AgentError::Bug { what: error.to_string() })?;
+    let vms = SupervisedVms::begin(host.owner_context()).await?;
     let load = LoadMeter::begin_count(&host);
-    let machines = HostMachines { host, network: dialled.network.clone(), vms, ended, load };
+    let machines = HostMachines { host, network: dialled.network.clone(), vms, load };
     let remote = GrpcTransport {
         endpoint: dialled.endpoint.clone(),
         network: dialled.network.clone(),
@@ -88,16 +84,8 @@ pub(crate) async fn live_until_end(
 struct HostMachines {
     host: Arc<LifeHost>,
     network: WorkerNetwork,
-    vms: ActorRef<VmsMsg>,
-    /// Join handle of the actor that supervises VMs.
-    ended: JoinHandle<()>,
+    vms: SupervisedVms,
     load: LoadMeter,
-}
-
-impl HostMachines {
-    fn tell_supervisor(&self, message: VmsMsg) -> Result<()> {
-        self.vms.cast(message).map_err(|error| AgentError::Bug { what: error.to_string() })
-    }
 }
 
 impl LifeMachines for HostMachines {
@@ -123,30 +111,24 @@ impl LifeMachines for HostMachines {
     }
 
     fn create_vm(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
-        self.tell_supervisor(VmsMsg::Create(create, asked))
+        self.vms.create_vm(create, asked)
     }
 
     fn ask_vm(&mut self, vm: u32, ask: VmCommand, asked: CommandStamp) -> Result<()> {
-        self.tell_supervisor(VmsMsg::Ask(vm, ask, asked))
+        self.vms.ask_vm(vm, ask, asked)
     }
 
     fn carry_out_fault(&mut self, fault: Fault) {
-        faults::carry_out(&self.host, &self.network, fault);
+        let (host, network) = (Arc::clone(&self.host), self.network.clone());
+        tokio::spawn(faults::carry_out(WorkerHost { host, network }, fault));
     }
 
     async fn wait_abandoned(&mut self) {
-        // Whether it panicked is logged where it did.
-        let _ = (&mut self.ended).await;
+        self.vms.wait_abandoned().await;
     }
 
     async fn clean_up(&mut self) {
-        let patience = 2 * limit::KILL;
-        let gone = self.vms.call(VmsMsg::DestroyAll, Some(patience)).await;
-        if !matches!(gone, Ok(CallResult::Success(()))) {
-            // The whole tree is killed and removed next.
-            tracing::error!("VMs still exist after {} ms", patience.as_millis());
-        }
-        self.vms.stop(None);
+        self.vms.destroy_all(2 * limit::KILL).await;
         self.host.deletions.wait_done().await;
         let checkpoints = self.host.workspace().checkpoints_directory().join(&self.host.run);
         let host = Arc::clone(&self.host);

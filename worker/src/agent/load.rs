@@ -21,7 +21,7 @@ pub(crate) struct LoadMeter {
     before: CpuCounts,
 }
 
-/// CPU times in microseconds.
+/// Idle time of the worker's cores, and the CPU time that the worker, its tasks and CRIU used, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuCounts {
     idle: IdleCores,

@@ -26,11 +26,13 @@
 pub const NEWS: &str = "news";
 
 mod bounds;
+mod cell;
 mod config;
 mod cores;
 mod error;
 mod faults;
 mod gate;
+mod held;
 mod host;
 pub mod in_process;
 mod launch;
@@ -60,6 +62,7 @@ mod vm;
 mod vms;
 mod watch;
 
+pub use cell::find_ssh_server;
 pub use config::{AgentConfig, available_millicores};
 pub use error::{AgentError, Result};
 pub use memory::available_memory;

@@ -56,6 +56,7 @@ impl NoopMachines {
             | Command::SetSupply(_)
             | Command::Fault(_)
             | Command::Announce(_)
+            | Command::SetNetwork(_)
             | Command::PromoteTask(_)
             | Command::MoveTask(_)
             | Command::CheckpointNow(_) => {}

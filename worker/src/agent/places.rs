@@ -7,7 +7,7 @@ use std::{
 
 use dormouse_units::{Attempt, TaskId};
 
-use crate::workspace::{self, TaskName, Workspace};
+use super::report::Key;
 
 /// The newest attempt at each task on this worker, which owns the task's directory. An attempt that was stopped on a
 /// frozen VM may still exist while the next one runs on another VM, and must not remove the next attempt's directory.
@@ -15,7 +15,7 @@ use crate::workspace::{self, TaskName, Workspace};
 /// Deleting files may take long. An attempt that claims a directory waits until its last owner's files are gone;
 /// nothing else does.
 #[derive(Debug, Default)]
-pub(crate) struct AttemptPlaces(Mutex<BTreeMap<TaskId, Place>>);
+pub struct AttemptPlaces(Mutex<BTreeMap<TaskId, Place>>);
 
 /// Attempt that owns the directory of one task, if any does.
 type Place = Arc<Mutex<Option<Attempt>>>;
@@ -26,99 +26,91 @@ impl AttemptPlaces {
         Arc::clone(places.entry(task).or_default())
     }
 
-    /// Gives a task's directory, emptied, to this attempt.
-    pub(crate) fn claim_directory(
+    /// Gives a task's directory to this attempt, once `empty` has emptied it.
+    ///
+    /// # Errors
+    ///
+    /// That of `empty`; the directory's owner stays the same then.
+    pub fn claim_directory<E>(
         &self,
-        workspace: &Workspace,
-        name: &TaskName,
-        task: TaskId,
-        attempt: Attempt,
-    ) -> workspace::Result<()> {
+        (task, attempt): Key,
+        empty: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
         let place = self.place_of(task);
         let mut owner = place.lock().unwrap_or_else(PoisonError::into_inner);
-        workspace.remove_task(name)?;
-        workspace.create_task(name)?;
+        empty()?;
         *owner = Some(attempt);
         Ok(())
     }
 
-    /// Removes a task's directory if it still belongs to this attempt, and calls `too` before another attempt can
-    /// claim it.
-    pub(crate) fn release_directory(
-        &self,
-        workspace: &Workspace,
-        name: &TaskName,
-        (task, attempt): (TaskId, Attempt),
-        too: impl FnOnce(),
-    ) {
+    /// Calls `remove`, which removes a task's files, if the task's directory still belongs to this attempt. No other
+    /// attempt can claim the directory meanwhile.
+    pub fn release_directory(&self, (task, attempt): Key, remove: impl FnOnce()) {
         let place = self.place_of(task);
         let mut owner = place.lock().unwrap_or_else(PoisonError::into_inner);
-        if *owner != Some(attempt) {
-            return;
+        if *owner == Some(attempt) {
+            *owner = None;
+            remove();
         }
-        *owner = None;
-        if let Err(error) = workspace.remove_task(name) {
-            // The next start of a worker here removes it.
-            tracing::warn!(%error, task = %name, "the task's directory can't be removed");
-        }
-        too();
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    fn key(task: u32, attempt: u32) -> Key {
+        (TaskId::new(task), Attempt::new(attempt))
+    }
+
+    fn claim(places: &AttemptPlaces, key: Key) {
+        let claimed: Result<(), ()> = places.claim_directory(key, || Ok(()));
+        assert_eq!(claimed, Ok(()));
+    }
 
     #[test]
     fn an_old_attempt_does_not_take_the_directory_of_the_new_one() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::in_place(dir.path()).unwrap();
-        let name = TaskName::new("run", "t").unwrap();
-        let (places, task) = (AttemptPlaces::default(), TaskId::new(1));
-        places.claim_directory(&workspace, &name, task, Attempt::new(1)).unwrap();
-        std::fs::write(workspace.task_directory(&name).join("old"), "").unwrap();
-        places.claim_directory(&workspace, &name, task, Attempt::new(2)).unwrap();
-        assert!(!workspace.task_directory(&name).join("old").exists());
+        let places = AttemptPlaces::default();
+        claim(&places, key(1, 1));
+        claim(&places, key(1, 2));
+        assert_eq!(
+            places.claim_directory(key(1, 3), || Err("the disk is full")),
+            Err("the disk is full")
+        );
         let release = |attempt| {
             let mut done = false;
-            let key = (task, Attempt::new(attempt));
-            places.release_directory(&workspace, &name, key, || done = true);
+            places.release_directory(key(1, attempt), || done = true);
             done
         };
-        assert!(!release(1) && workspace.task_directory(&name).exists());
-        assert!(release(2) && !workspace.task_directory(&name).exists());
+        assert!(!release(1) && !release(3) && release(2));
         assert!(!release(2), "twice");
     }
 
     #[test]
     fn who_claims_a_place_waits_for_the_last_owners_things_and_nobody_else_does() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::in_place(dir.path()).unwrap();
         let places = AttemptPlaces::default();
-        let key = |task, attempt| (TaskId::new(task), Attempt::new(attempt));
-        let name = |task: u32| TaskName::new("run", task.to_string()).unwrap();
-        let claim = |(task, attempt), name: &TaskName| {
-            places.claim_directory(&workspace, name, task, attempt).unwrap();
-        };
-        claim(key(1, 1), &name(1));
-        let (deleting, begun) = std::sync::mpsc::channel();
-        let (finish, finished) = std::sync::mpsc::channel::<()>();
+        claim(&places, key(1, 1));
+        let (deleting, begun) = mpsc::channel();
+        let (finish, finished) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            let (places, workspace, name) = (&places, &workspace, &name);
+            let places = &places;
             scope.spawn(move || {
-                places.release_directory(workspace, &name(1), key(1, 1), || {
-                    deleting.send(()).unwrap();
-                    finished.recv().unwrap();
+                places.release_directory(key(1, 1), || {
+                    assert_eq!(deleting.send(()), Ok(()));
+                    assert_eq!(finished.recv(), Ok(()));
                 });
             });
-            begun.recv().unwrap();
-            claim(key(2, 1), &name(2));
-            let next = scope.spawn(move || claim(key(1, 2), &name(1)));
+            assert_eq!(begun.recv(), Ok(()));
+            claim(places, key(2, 1));
+            let next = scope.spawn(move || claim(places, key(1, 2)));
             assert!(!next.is_finished());
-            finish.send(()).unwrap();
-            next.join().unwrap();
+            assert_eq!(finish.send(()), Ok(()));
+            assert!(next.join().is_ok());
         });
-        assert!(workspace.task_directory(&name(1)).exists());
+        let mut is_owner = false;
+        places.release_directory(key(1, 2), || is_owner = true);
+        assert!(is_owner);
     }
 }

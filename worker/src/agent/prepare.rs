@@ -36,22 +36,22 @@ pub struct PreparedWorker {
     pub(crate) tree: GroupTree,
     pub(crate) workspace: Workspace,
     pub(crate) store: LocalCheckpoints,
-    /// Contents of tasks' input files.
+    /// Cache of the contents of tasks' input files.
     pub(crate) contents: ContentCache,
     pub(crate) criu: Option<(CriuProgram, CriuRelease)>,
     /// Cores that the worker offers, in thousandths.
     pub(crate) millicores: u32,
     /// Folders of this host that tasks may read.
     pub(crate) mounts: Vec<PathBuf>,
-    /// Path of the tasks' program, the same on every worker.
+    /// Path of the program that runs tasks, the same path on every worker.
     pub(crate) program: PathBuf,
-    /// Handle of the guardian process, so that its exit can be told from that of other children; the guardian ends
-    /// after this process.
+    /// Handle of the guardian, a child process that cleans up when the worker ends, so that its exit can be told from that of other
+    /// children; the guardian ends after this process.
     _guardian: GroupGuardian,
 }
 
-/// Makes this process a worker, with its guardian, mount namespace and control groups, and cleans up after a crashed
-/// one.
+/// Makes this process a worker, with a mount namespace, control groups and a guardian (a process that cleans up when the worker
+/// ends), and cleans up after a crashed worker.
 ///
 /// Must be called first in `main`, before any thread is started (so not below `#[tokio::main]`).
 ///
@@ -169,7 +169,7 @@ pub fn raise_priority() {
     }
 }
 
-/// Returns the CRIU program at `path`, if it works on this host.
+/// Returns the CRIU program at `path`, with its version; `None`: it doesn't work on this host.
 fn usable_criu(path: &std::path::Path) -> Option<(CriuProgram, CriuRelease)> {
     let criu = CriuProgram::new(path);
     let probe = criu.probe_host(PROBE);
@@ -189,7 +189,7 @@ fn usable_criu(path: &std::path::Path) -> Option<(CriuProgram, CriuRelease)> {
 }
 
 impl PreparedWorker {
-    /// Returns the CPU time that CRIU used outside the tree's groups, in nanoseconds.
+    /// Returns the CPU time that CRIU used outside this worker's control groups, in nanoseconds; 0 without CRIU.
     pub(crate) fn criu_cpu_ns(&self) -> u64 {
         self.criu.as_ref().map_or(0, |(criu, _)| criu.cpu_ns())
     }

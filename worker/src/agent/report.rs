@@ -36,7 +36,7 @@ pub(crate) fn attempt_key(of: Option<TaskRef>) -> Key {
     (TaskId::new(task), Attempt::new(attempt))
 }
 
-/// Formats an error with its causes for a report, as the other side has only this text.
+/// Formats an error with its causes for a report, as the coordinator gets only this text.
 pub(crate) fn explain_error(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -7,7 +7,7 @@ use std::{
 };
 
 use dormouse_proto::{
-    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
+    CELLS, CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
     NO_JAIL, PARTIAL_JAIL, PROTOCOLS, SUPPLY, TIERS, TRAILS, v1::Hello,
 };
 use nix::sys::resource::{Resource, getrlimit};
@@ -29,7 +29,7 @@ use super::{
     session::{self, DialTarget, GrpcTransport, WorkerCredentials},
 };
 
-/// Time limit for removing everything at the end.
+/// Time limit for removing all processes, control groups and directories when the agent ends.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 /// First pause before the worker joins the run again; later pauses are longer, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -40,9 +40,9 @@ const BLOCKING: usize = 64;
 /// How an agent ended in good order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentEnd {
-    /// The run is over.
+    /// The agent ended because the run is over.
     Over {
-        /// Reason given by the coordinator.
+        /// Reason that the coordinator gave for the end of the run.
         why: String,
     },
     /// The agent got SIGTERM or SIGINT.
@@ -210,7 +210,9 @@ fn make_hello(config: &AgentConfig, prepared: &PreparedWorker) -> Result<Hello> 
         Some(_) => None,
     };
     let all = [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA, TRAILS];
-    let capabilities = all.into_iter().chain(criu).chain(jail);
+    // The programs of an instance come from whoever may call the API: they run in a whole jail alone.
+    let cells = jail.is_none().then_some(CELLS);
+    let capabilities = all.into_iter().chain(cells).chain(criu).chain(jail);
     Ok(Hello {
         worker: config.name.clone(),
         // Drawn by the coordinator, when it joins.

@@ -1,23 +1,23 @@
 //! Taking a checkpoint of a running task.
 
-use std::time::Duration;
+use std::{cell::RefCell, time::Duration};
 
 use dormouse_tasks::progress::{self, Clock, ProgressReader};
-use dormouse_units::{Attempt, Ppm};
-
 use tokio::time::Instant;
 
 use super::{
     host::{LifeHost, limit},
-    launch::{PROGRESS, TaskPlace},
-    machine::{ProgressPage, TaskProcess},
+    launch::PROGRESS,
+    machine::{AttemptDump, DumpFailure, DumpMoments, DumpSteps, DumpWay, HostVm, TakenCheckpoint},
+    own,
     report::explain_error,
+    vm::dump_job,
 };
 use crate::{
     checkpointer::{Begin, OnceStopped, SnappedTask},
     criu::AfterDump,
-    process::{ProcessIdentity, cpu_ns, resume_process},
-    store::{SavedProgress, StoredCheckpoint},
+    process::cpu_ns,
+    store::StoredCheckpoint,
     workspace::TaskName,
 };
 
@@ -25,12 +25,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct TaskSnapshot {
     pub(crate) checkpoint: StoredCheckpoint,
-    /// Part of the task's work that the checkpoint holds, in ppm.
-    pub(crate) ppm: u32,
-    /// When the task was stopped.
+    /// Instant at which the task was stopped for the checkpoint.
     pub(crate) stopped_at: Instant,
     /// Time from `stopped_at` until CRIU released the task.
     pub(crate) dump: Duration,
+    /// Duration of taking the whole checkpoint.
+    pub(crate) took: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub(crate) foreign_ns: u64,
 }
@@ -38,11 +38,11 @@ pub(crate) struct TaskSnapshot {
 /// Error: no checkpoint was taken. The task continues, unless it may be damaged.
 #[derive(Debug)]
 pub struct SnapshotError {
-    /// Reason, in words.
+    /// Reason for which no checkpoint was taken, in words.
     pub why: String,
     /// True if the task may be damaged and must not run on.
     pub damaging: bool,
-    /// True if the task ended before CRIU could dump it: nothing is missing.
+    /// True if the task ended before CRIU could dump it, so that no checkpoint is missing.
     pub ended: bool,
     /// True if the VM froze or was destroyed before CRIU could dump the task, which is unchanged.
     pub overtaken: bool,
@@ -55,98 +55,69 @@ impl SnapshotError {
     }
 }
 
-/// Error of a dump that the VM doesn't allow.
-#[derive(Debug, thiserror::Error)]
-#[error("its VM freezes")]
-struct OvertakenSnapshot;
+impl DumpSteps for HostVm {
+    async fn dump_once(
+        &self,
+        dump: &AttemptDump,
+        moments: &mut DumpMoments,
+    ) -> Result<TakenCheckpoint, DumpFailure> {
+        let snapshot = match dump.way {
+            DumpWay::Task | DumpWay::Own => dump_task(self, dump, moments),
+            DumpWay::Job => dump_job(self, dump, moments),
+            DumpWay::OwnDirectory => own::save_directory(self, dump, moments),
+        };
+        snapshot.map(|snapshot| self.taken_checkpoint(snapshot))
+    }
+}
 
-/// Checkpoints a task. The checkpoint is due to hold the part `due` of the work; a user's own program is known to have
-/// done the part `own_done`. Blocks.
-pub(crate) fn take_checkpoint(
-    host: &LifeHost,
-    place: &TaskPlace,
-    name: &TaskName,
-    attempt: Attempt,
-    (task, page): (&dyn TaskProcess, Option<&dyn ProgressPage>),
-    (due, own_done): (Option<Ppm>, Option<Ppm>),
-    after: AfterDump,
-) -> Result<TaskSnapshot, SnapshotError> {
+/// Has CRIU dump a task of one process, or a user's own program.
+fn dump_task(
+    vm: &HostVm,
+    dump: &AttemptDump,
+    moments: &mut DumpMoments,
+) -> Result<TaskSnapshot, DumpFailure> {
+    let (HostVm { host, groups }, AttemptDump { name, process, after, .. }) = (vm, dump);
     let Some(checkpointer) = &host.checkpointer else {
-        return Err(SnapshotError::new("this worker has no working CRIU"));
+        return Err(DumpFailure::harmless("this worker has no working CRIU"));
     };
     let path = host.workspace().task_directory(name).join(PROGRESS);
     // A program of the user's own has no clock in its page, and what it has done is known here.
-    let page = page.filter(|_| own_done.is_none());
+    let page = dump.page.as_deref().filter(|_| dump.way == DumpWay::Task);
     let foreign = page.and_then(|page| page.clock()).unwrap_or_default().foreign;
     let set = |own, foreign| match page {
         Some(_) => progress::set_clock(&path, Clock { own, foreign }),
         None => Ok(()),
     };
-    let (mut own, mut dump) = (0, None);
-    // Until CRIU is through: its code in a frozen task would not answer.
-    let (mut inside, mut overtaken) = (None, false);
-    let mut begin = || {
-        inside = place.gate.enter_dump();
-        overtaken = inside.is_none();
-        if overtaken { Err(OvertakenSnapshot.into()) } else { Ok(()) }
-    };
+    let (mut own, mut noted_at) = (0, None);
+    let moments = RefCell::new(moments);
+    let mut begin = || Ok(moments.borrow_mut().enter()?);
     let mut stopped = |ns: u64| {
         own = to_signed(ns) - foreign;
         // Part of the checkpoint: the clock goes on from there in another process.
         Ok(set(own, foreign)?)
     };
     let noted = || {
+        noted_at = Some(Instant::now());
         let progress = page.and_then(|page| page.progress()).unwrap_or_default();
-        dump = Some(Instant::now());
-        let said = u32::try_from(progress.ppm).unwrap_or(0);
-        let done = own_done.map_or(said, Ppm::get);
-        SavedProgress {
-            attempt: attempt.get(),
-            progress_ppm: due.map_or(done, |due| due.get().min(done)),
-            cpu_ns: u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX),
-        }
+        moments.borrow().count(&progress)
     };
-    let at = (&*place.groups, place.cpu, place.slot);
+    let (cpu, slot) = dump.task_slot();
+    let at = (&**groups, cpu, slot);
     let steps = (&mut begin as &mut Begin<'_>, &mut stopped as &mut OnceStopped<'_>);
-    let taken = checkpointer.take_with(name, task.pid(), at, after, limit::DUMP, steps, noted);
-    // One that CRIU never came to is not damaged.
-    let touched = inside.take().is_some();
-    let failed = |why, damaging: bool| {
-        let damaging = damaging && touched;
-        if !damaging {
-            // One that has ended needs it no more.
-            let _ = match own_done {
-                Some(_) => {
-                    place.groups.let_go(place.cpu, place.slot).map_err(|e| explain_error(&e))
-                }
-                None => resume_process(task.pid()).map_err(|e| explain_error(&e)),
-            };
-        }
-        let ended =
-            !ProcessIdentity::of_process(task.pid()).is_ok_and(|process| process.is_alive());
-        SnapshotError { why, damaging, ended, overtaken }
-    };
-    match taken {
-        Ok(SnappedTask { checkpoint, stopped_at, foreign_ns, .. }) => {
-            let stopped_at = Instant::from_std(stopped_at);
-            if after == AfterDump::Continue {
-                // What CRIU did in the task is no work of the task's.
-                set(own, foreign + to_signed(foreign_ns))
-                    .map_err(|e| failed(explain_error(&e), false))?;
-            }
-            Ok(TaskSnapshot {
-                ppm: checkpoint.manifest().progress.progress_ppm,
-                checkpoint,
-                stopped_at,
-                dump: dump.unwrap_or(stopped_at).saturating_duration_since(stopped_at),
-                foreign_ns,
-            })
-        }
-        Err(error) => Err(failed(explain_error(&error), error.may_have_damaged())),
+    let taken = checkpointer.take_with(name, process.pid(), at, *after, limit::DUMP, steps, noted);
+    let SnappedTask { checkpoint, stopped_at, foreign_ns, took } =
+        taken.map_err(|error| DumpFailure::of_criu(&error))?;
+    let stopped_at = Instant::from_std(stopped_at);
+    if *after == AfterDump::Continue {
+        // What CRIU did in the task is no work of the task's.
+        set(own, foreign + to_signed(foreign_ns))
+            .map_err(|e| DumpFailure::harmless(explain_error(&e)))?;
     }
+    let dump = noted_at.unwrap_or(stopped_at).saturating_duration_since(stopped_at);
+    Ok(TaskSnapshot { checkpoint, stopped_at, dump, took, foreign_ns })
 }
 
-/// Sets the clock of a restored, still stopped task so that the clock continues where it stopped.
+/// Sets the CPU clock that a restored, still stopped task reports, so that the clock continues from its value at the dump.
 pub(crate) fn go_on_with_clock(
     host: &LifeHost,
     name: &TaskName,

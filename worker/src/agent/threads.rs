@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::report::explain_error;
 
-/// Why urgent work wasn't done.
+/// Reason why work that was given to a thread of its own wasn't done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UrgentError {
     #[error("the thread for urgent work can't be started")]
@@ -41,7 +41,7 @@ pub(crate) async fn await_outcome<T: Send + 'static, E: From<String> + Send + 's
     tokio::spawn(work).await.unwrap_or_else(|panic| Err(explain_error(&panic).into()))
 }
 
-/// Number of deletions at a time.
+/// Number of deletions of files that run at a time.
 const DELETIONS: usize = 2;
 
 /// Deletes files in the background, as that may take long.

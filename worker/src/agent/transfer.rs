@@ -163,7 +163,7 @@ impl<W: Write> Write for CountedWriter<'_, W> {
     }
 }
 
-/// Future of the number of stored bytes.
+/// Future of an upload: the number of bytes that the coordinator has stored.
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
 /// Function that makes the gRPC call by which a stream of chunks is sent.
@@ -176,7 +176,7 @@ pub(crate) struct WorkerTransfers {
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
-    /// Locked while inputs are fetched, so that tasks with the same inputs fetch them once.
+    /// Locked while inputs of tasks are fetched, so that an input that several tasks have is fetched once.
     bringing: Mutex<()>,
     still: Duration,
     /// Time limit of a transfer without the time that its bytes take; `None`: only the deadline counts.
@@ -264,7 +264,8 @@ impl WorkerTransfers {
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
         let packing = self.packs.then(Packing::begin);
         let reader = spawn_blocking(move || {
-            let written = write(&mut ChunkWriter::new(chunks, of, packing));
+            let mut writer = ChunkWriter::new(chunks, of, packing);
+            let written = write(&mut writer).map_err(|why| (why, writer.is_cut_off()));
             drop(turn);
             written
         });
@@ -278,10 +279,12 @@ impl WorkerTransfers {
             timeout(self.still, reader).await.map_err(|_| explain_error(&self.stuck_error()))?;
         let written = written.map_err(|e| explain_error(&e))?;
         match (sent, written) {
+            // The files couldn't be read to their end: the coordinator knows only that too few bytes came.
+            (_, Err((why, false))) => Err(why.into()),
             // Why the stream broke off is in the status, unless it was the store's doing.
-            (Err(status), Err(why)) if status.code() == Code::Cancelled => Err(why.into()),
+            (Err(status), Err((why, true))) if status.code() == Code::Cancelled => Err(why.into()),
             (Err(status), _) => Err(status.into()),
-            (Ok(_), Err(why)) => Err(why.into()),
+            (Ok(_), Err((why, true))) => Err(why.into()),
             (Ok(stored), Ok(bytes)) => Ok(compare_stored(bytes, stored)?),
         }
     }

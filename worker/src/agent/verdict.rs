@@ -2,47 +2,42 @@
 
 use std::time::Duration;
 
-use dormouse_tasks::{
-    cli::NO_TEAM,
-    left,
-    result::{Figure, TaskResult},
-};
+use dormouse_tasks::{cli::NO_TEAM, result::Figure};
 use dormouse_units::Bytes;
 
-use super::{host::LifeHost, launch::RESULT, report::explain_error};
+use super::machine::VmMachine;
 use crate::{cgroup, process::ProcessEnd, workspace::TaskName};
 
 /// Bytes of a failed program's output in a report.
 const LAST_WORDS: u64 = 400;
 
-/// Largest fraction of the CPU time of its work that a program may lack.
+/// Largest fraction (0 to 1) of the CPU time of its work that a program may lack; beyond it the program's answer isn't believed.
 const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuTime {
-    /// CPU time charged by the kernel.
+pub(crate) struct CpuTime {
+    /// CPU time that the kernel charged to the task, in nanoseconds.
     pub charged: u64,
-    /// CPU time of the task's work.
+    /// CPU time that the task's work takes, in nanoseconds.
     pub due: u64,
 }
 
-/// Judges whether the answer of an ended program is right; returns that and the answer as JSON. `killed_before`
-/// processes of its VM were killed for lack of memory before it began. A program that ended long before its work can
-/// have been done isn't believed, if `work` is known.
+/// Judges whether the answer of an ended program is right; returns whether it is, and the answer as JSON. `killed_before` processes
+/// of its VM were killed for lack of memory before it began. A program that ended long before its work can have been done isn't
+/// believed, if `work` is known.
 ///
 /// # Errors
 ///
 /// Why there is no answer, with the program's last output.
 pub(crate) fn judge_answer(
-    host: &LifeHost,
+    machine: &dyn VmMachine,
     name: &TaskName,
     ended: ProcessEnd,
-    (groups, killed_before): (&cgroup::VmGroups, u64),
+    killed_before: u64,
     work: Option<CpuTime>,
 ) -> Result<(bool, String), String> {
-    let directory = host.workspace().task_directory(name);
-    let how = match (ended, TaskResult::read(&directory.join(RESULT))) {
+    let how = match (ended, machine.answer(name)) {
         (ProcessEnd::Exited(0 | 1 | 3), Ok(mut result)) => {
             if let Some(figure) = work.and_then(lacking_work) {
                 tracing::warn!(task = %name, "{}", describe_lacking(&figure));
@@ -52,26 +47,23 @@ pub(crate) fn judge_answer(
             let verified = ended == ProcessEnd::Exited(0) && result.verified == Some(true);
             return Ok((verified, serde_json::to_string(&result).unwrap_or_default()));
         }
-        (ProcessEnd::Exited(0), Err(error)) => {
-            return Err(format!("it left no result: {}", explain_error(&error)));
-        }
+        (ProcessEnd::Exited(0), Err(why)) => return Err(format!("it left no result: {why}")),
         // The parent of a job's processes lives on when one of them is killed.
-        (ProcessEnd::Exited(status), _) if status == i32::from(NO_TEAM) => {
-            for_want_of_memory(groups, killed_before)
-                .unwrap_or_else(|| format!("it ended with status {status}"))
-        }
+        (ProcessEnd::Exited(status), _) if status == i32::from(NO_TEAM) => machine
+            .killed_for_memory(killed_before)
+            .unwrap_or_else(|| format!("it ended with status {status}")),
         (ProcessEnd::Exited(status), _) => format!("it ended with status {status}"),
         (ProcessEnd::Killed(signal), _) => {
-            let memory = || for_want_of_memory(groups, killed_before);
+            let memory = || machine.killed_for_memory(killed_before);
             let memory = (signal == libc::SIGKILL).then(memory).flatten();
             memory.unwrap_or_else(|| format!("it was killed by signal {signal}"))
         }
     };
-    let words = left::tail(&directory.join("stderr"), LAST_WORDS).unwrap_or_default();
-    Err(format!("{how}: {}", String::from_utf8_lossy(&words).trim()))
+    Err(format!("{how}: {}", machine.last_output(name, LAST_WORDS)))
 }
 
-/// Compares the CPU time of a program with that of its work; `None` if it can have done its work.
+/// Compares the CPU time that a program was charged with the CPU time that its work takes; `None` if the program can have done its
+/// work.
 fn lacking_work(work: CpuTime) -> Option<Figure> {
     let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
     let figure = Figure {
@@ -93,9 +85,8 @@ fn describe_lacking(lacking: &Figure) -> String {
     )
 }
 
-/// Describes a kill of a process of the VM by the kernel for lack of memory that is new: beyond `killed_before`, and
-/// not reported yet; `None` if there is none. If the kernel doesn't count such kills, only the end of the process is
-/// known.
+/// Describes a new kill of a process of the VM by the kernel for lack of memory; `None` if there is none. A kill is new if it is
+/// beyond `killed_before` and not reported yet. If the kernel doesn't count such kills, only the end of the process is known.
 pub(crate) fn for_want_of_memory(groups: &cgroup::VmGroups, killed_before: u64) -> Option<String> {
     let lost = groups.has_lost_one_for_memory(killed_before).unwrap_or(false);
     lost.then(|| killed_for_memory(groups.memory_limit()))

@@ -2,11 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use dormouse_proto::v1::{CheckpointFailed, CreateVm, Report, TaskStopped, report};
+use dormouse_proto::v1::{
+    Announce, CheckpointFailed, CreateVm, Report, TaskStopped, announce::What, report,
+};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::{
     bounds::OfferOccupancy,
+    cell::folder_name,
     life::refuse_start,
     machine::LifeContext,
     report::{make_report, vm_destroyed, vm_failed},
@@ -15,25 +18,25 @@ use super::{
 
 /// Actor that supervises the owners of all VMs. An owner that fails ends its VM, and nothing else.
 #[derive(Debug)]
-pub struct VmSupervisor;
+pub(crate) struct VmSupervisor;
 
 /// Messages to the supervisor of all VMs.
 #[derive(Debug)]
-pub enum VmsMsg {
+pub(crate) enum VmsMsg {
     /// Create a VM.
     Create(Box<CreateVm>, CommandStamp),
     /// Pass a command to the VM with this number.
     Ask(u32, VmCommand, CommandStamp),
-    /// Everything on a VM was killed because the VM's actor failed, for this reason.
+    /// Everything on a VM was killed because the VM's actor failed; number of the VM, and the reason.
     Killed(u32, String),
-    /// A VM with this number has been removed completely.
+    /// The VM with the given number has been removed completely.
     Cleared(u32),
     /// Destroy all VMs. Answered once nothing is left of them.
     DestroyAll(RpcReplyPort<()>),
 }
 
 #[derive(Debug)]
-pub struct VmsState {
+pub(crate) struct VmsState {
     context: Arc<LifeContext>,
     vms: BTreeMap<u32, SupervisedVm>,
     /// Reply port of a caller that waits for the end of all VMs; `None`: no caller waits.
@@ -51,18 +54,18 @@ struct SupervisedVm {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OwnerStanding {
-    /// The owner accepts commands.
+    /// The VM's owner (its actor) accepts commands.
     Up,
-    /// The owner is destroying the VM.
+    /// The VM's owner is destroying the VM.
     Ending,
-    /// The owner has failed, and the rest of the VM is being removed.
+    /// The VM's owner has failed, and the rest of the VM is being removed.
     Failed {
-        /// True if the coordinator wants a report once nothing runs any more.
+        /// True if the coordinator has asked for the VM's destruction, so that it is to be reported as destroyed and not as failed.
         is_asked: bool,
     },
 }
 
-/// Makes the report that answers a command to a VM that doesn't exist.
+/// Makes the report that answers a command to a VM that doesn't exist; `None`: the command needs no answer.
 fn without_vm(id: u32, asked: VmCommand) -> Option<Report> {
     let why = format!("there is no VM {id} on this worker");
     Some(match asked {
@@ -72,7 +75,10 @@ fn without_vm(id: u32, asked: VmCommand) -> Option<Report> {
             ..TaskStopped::default()
         })),
         // The answer to which nothing follows.
-        VmCommand::SetMode(_) | VmCommand::SetSupply(_) | VmCommand::Announce(_) => return None,
+        VmCommand::SetMode(_)
+        | VmCommand::SetSupply(_)
+        | VmCommand::Announce(_)
+        | VmCommand::SetNetwork(_) => return None,
         VmCommand::CheckpointNow(of) => {
             let failed = CheckpointFailed { task: Some(of), why };
             make_report(report::Report::CheckpointFailed(failed))
@@ -120,6 +126,20 @@ impl VmsState {
     }
 
     fn ask_vm(&mut self, id: u32, ask: VmCommand, asked: CommandStamp) {
+        match &ask {
+            // Whatever the owner does, or if it is gone.
+            VmCommand::Announce(Announce { what: Some(What::KeepFiles(_)), .. }) => {
+                return self
+                    .vms
+                    .get(&id)
+                    .into_iter()
+                    .for_each(|it| it.remains.set_keeps_folder(true));
+            }
+            VmCommand::Announce(Announce { what: Some(What::ForgetFiles(_)), .. }) => {
+                return self.forget_folder(id);
+            }
+            _ => {}
+        }
         let unasked = match self.vms.get_mut(&id) {
             Some(place) => match place.ask_owner(ask, asked) {
                 None => return,
@@ -132,12 +152,20 @@ impl VmsState {
         }
     }
 
+    /// Removes the kept files of the instance whose first VM had this number.
+    fn forget_folder(&self, first_vm: u32) {
+        match folder_name(&self.context.run, first_vm) {
+            Ok(name) => self.context.machine.forget_folder(&name),
+            Err(error) => tracing::warn!(%error, first_vm, "files can't be forgotten"),
+        }
+    }
+
     fn id_of(&self, owner: &ActorCell) -> Option<u32> {
         let mut vms = self.vms.iter();
         vms.find(|(_, place)| place.owner.get_id() == owner.get_id()).map(|(id, _)| *id)
     }
 
-    /// Handles the end of an owner: nothing is left of its VM, unless it ended too early.
+    /// Handles the end of a VM's owner: nothing is left of the VM, unless the owner ended before it was to destroy the VM.
     fn owner_ended(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell) {
         let Some(id) = self.id_of(owner) else { return };
         match self.vms.get(&id).map(|place| place.standing) {
@@ -146,7 +174,7 @@ impl VmsState {
         }
     }
 
-    /// Handles the failure of an owner, for this reason.
+    /// Handles the failure of a VM's owner: removes the rest of the VM. `why` is the reason.
     fn owner_failed(&mut self, myself: &ActorRef<VmsMsg>, owner: &ActorCell, why: String) {
         let Some(id) = self.id_of(owner) else { return };
         let Some(place) = self.vms.get_mut(&id) else { return };
@@ -199,7 +227,7 @@ impl VmsState {
 }
 
 impl SupervisedVm {
-    /// Passes a command to the VM's actor; returns the command if there is no actor to receive it.
+    /// Passes a command to the actor of its VM; returns the command if there is no actor to receive it.
     fn ask_owner(&mut self, ask: VmCommand, asked: CommandStamp) -> Option<VmCommand> {
         match (&mut self.standing, ask) {
             (OwnerStanding::Up, ask) => {

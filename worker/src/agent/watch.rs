@@ -9,7 +9,7 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::process::ChildProcess;
 
-/// Calls `ended` once a process has ended, which must still be reaped.
+/// Calls `ended` once a process has ended; the process must still be reaped.
 ///
 /// # Errors
 ///

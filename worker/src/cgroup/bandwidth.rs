@@ -2,7 +2,7 @@
 
 use super::{CpuQuota, TierSlot};
 
-/// Wanted bandwidth of a vCPU, and how many callers exempt each of its slots from a quota.
+/// Wanted CPU bandwidth of a vCPU, and the number of callers that exempt each of its slots from quotas.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct VcpuBandwidth {
     pub(crate) quota: Option<CpuQuota>,
@@ -10,7 +10,7 @@ pub(crate) struct VcpuBandwidth {
     pub(crate) caps: [Option<CpuQuota>; 2],
     /// Number of callers that exempt slot `a`, and slot `b`, from quotas.
     lifted: [u32; 2],
-    /// Quota written to the vCPU's group, and to each slot's.
+    /// Quota that was written to the vCPU's group, and to the group of each slot.
     pub(crate) told: ToldQuota,
     pub(crate) slots_told: [ToldQuota; 2],
 }
@@ -18,7 +18,7 @@ pub(crate) struct VcpuBandwidth {
 /// Quota that was last written to a group, as opposed to the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToldQuota {
-    /// The group has this quota; `None`, as in every new group: it has no quota.
+    /// The group has the given quota; `None`, as in every new group: it has no quota.
     Quota(Option<CpuQuota>),
     /// A write failed: the group has its old quota, the new one, or none.
     Unknown,
@@ -65,8 +65,8 @@ impl VcpuBandwidth {
         *(if slot == TierSlot::A { a } else { b }) = ToldQuota::default();
     }
 
-    /// Returns the quotas to be in force. While one slot is exempt, the vCPU's group can have no quota, so the other
-    /// slot gets it: a neighbour that is being started or dumped is no reason to run faster.
+    /// Returns the quotas to be in force. While one slot is exempt, the vCPU's group can have no quota, so the other slot gets the
+    /// vCPU's quota: a neighbour that is being started or dumped is no reason to run faster.
     pub(crate) fn in_force(&self) -> InForce {
         let lifted = self.lifted.map(|count| count > 0);
         match lifted {

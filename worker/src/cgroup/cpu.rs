@@ -21,7 +21,7 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// Period by default: 20 ms.
+    /// Default period of CPU quotas: 20 ms.
     pub const DEFAULT_PERIOD_US: u64 = 20_000;
 
     /// Makes the quota of `ppm` millionths of one host core.
@@ -49,10 +49,10 @@ impl CpuQuota {
     }
 }
 
-/// The number of times that a group ran into its quota.
+/// How often and for how long its CPU quota has throttled a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuThrottling {
-    /// Periods in which the group wanted to run.
+    /// Number of periods in which the group wanted to run.
     pub periods: u64,
     /// Number of periods in which the group used up its quota.
     pub throttled_periods: u64,
@@ -129,14 +129,14 @@ pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<
 /// Gives a worker's whole tree precedence over other processes of the host, with sixteen times the weight of an
 /// ordinary one.
 ///
-/// Its VMs are capped by their quotas, and are promised all the time below these. The weight isn't larger, so that the
-/// worker itself, an ordinary process, isn't kept waiting.
+/// The worker's VMs are capped by their quotas, and are promised all the time below these quotas. The weight isn't larger, so that
+/// the worker itself, an ordinary process, isn't kept waiting.
 pub(crate) fn favour_group(path: &Path, v2: bool) -> Result<()> {
     let (weight, value) = if v2 { ("cpu.weight", "1600") } else { ("cpu.shares", "16384") };
     file::write(&path.join(weight), value)
 }
 
-/// CPU time used by the group at `path` of the accounting hierarchy, in nanoseconds.
+/// Returns the CPU time used by the group at `path` of the accounting hierarchy, in nanoseconds.
 pub(crate) fn usage_ns(path: &Path, v2: bool) -> Result<u64> {
     if v2 {
         Ok(file::read_key(&path.join("cpu.stat"), "usage_usec")? * 1_000)

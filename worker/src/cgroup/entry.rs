@@ -10,7 +10,7 @@ use std::{
 use super::{CgroupError, CgroupHierarchy, Result};
 use crate::{jail::JailCell, process::ProcessGroups};
 
-/// Opens the files by which a new process enters these groups.
+/// Opens the files by which a new process enters the control groups `groups`.
 pub(super) fn open(
     hierarchy: &CgroupHierarchy,
     groups: &[PathBuf],

@@ -22,7 +22,7 @@ pub enum CgroupError {
     Write {
         /// The path of the file.
         path: PathBuf,
-        /// The value refused.
+        /// The value that the file refused.
         value: String,
         /// The error of the kernel.
         source: io::Error,
@@ -32,7 +32,7 @@ pub enum CgroupError {
     Setting {
         /// The path of the group.
         path: PathBuf,
-        /// The setting, in words.
+        /// The setting that the controller refused, in words.
         setting: &'static str,
         /// The value refused.
         value: String,
@@ -57,7 +57,7 @@ pub enum CgroupError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The owner of a tree of groups could not be settled.
+    /// The lock by which a worker owns a tree of control groups could not be taken.
     #[error("can't lock the control group {}", path.display())]
     Claim {
         /// The tree's first group.
@@ -82,7 +82,7 @@ pub enum CgroupError {
         path: PathBuf,
         /// The text that is in the file.
         content: String,
-        /// Content that was expected instead.
+        /// Content that the control group's file should have, in words.
         expected: String,
     },
     /// The host lacks a feature or a mount.
@@ -93,27 +93,27 @@ pub enum CgroupError {
         /// What the user can do about the error.
         remedy: &'static str,
     },
-    /// A group did not reach a state before the deadline.
+    /// A control group did not reach the wanted state before the deadline.
     #[error("{} did not become {wanted} within {} ms; last state: {last}", path.display(), after.as_millis())]
     Late {
         /// The file or group watched.
         path: PathBuf,
-        /// The state waited for.
+        /// The state that the control group or its file should have reached.
         wanted: &'static str,
-        /// The state last seen.
+        /// The state in which the control group or its file was last seen.
         last: String,
-        /// The time after which the wait was given up.
+        /// The time for which the state was awaited.
         after: Duration,
     },
     /// The namespaces of a VM's tasks could not be made.
     #[error("a VM has no cell for its tasks")]
     Jail(#[source] crate::jail::JailError),
-    /// A processor number the VM does not have.
+    /// The VM does not have the requested vCPU.
     #[error("VM group {} has {vcpus} vCPUs, but no vCPU {vcpu}", path.display())]
     NoSuchVcpu {
         /// The VM's group.
         path: PathBuf,
-        /// The requested number.
+        /// The number of the requested vCPU.
         vcpu: u32,
         /// Number of vCPUs of the VM.
         vcpus: u32,

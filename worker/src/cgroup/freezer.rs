@@ -17,7 +17,7 @@ pub struct FreezeTimes {
 }
 
 impl FreezeTimes {
-    /// Time from the request to its effect.
+    /// Returns the time from the request to freeze or thaw until it took effect.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.took_effect_at - self.asked_at

@@ -25,15 +25,15 @@ pub enum CgroupController {
 /// Mount points of version 1's controllers; co-mounted ones share a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Mounts {
-    /// The `cpu` controller.
+    /// Mount point of the `cpu` controller.
     pub cpu: PathBuf,
-    /// The `cpuacct` controller.
+    /// Mount point of the `cpuacct` controller.
     pub cpuacct: PathBuf,
-    /// The `memory` controller.
+    /// Mount point of the `memory` controller.
     pub memory: PathBuf,
-    /// The `freezer` controller.
+    /// Mount point of the `freezer` controller.
     pub freezer: PathBuf,
-    /// The `pids` controller, if there is one.
+    /// Mount point of the `pids` controller; `None`: the host has none.
     pub pids: Option<PathBuf>,
 }
 
@@ -149,7 +149,7 @@ impl CgroupHierarchy {
         }
     }
 
-    /// The mount point of every controller that a worker uses, each path once.
+    /// Returns the mount point of every controller that a worker uses, each path once.
     pub(crate) fn mount_points(&self) -> Vec<PathBuf> {
         let mut points: Vec<PathBuf> = Vec::new();
         for point in super::tree::ALL.iter().filter_map(|controller| self.mount_point(*controller))
@@ -161,7 +161,7 @@ impl CgroupHierarchy {
         points
     }
 
-    /// The group `relative` of each of `controllers`, each path once.
+    /// Returns the path of the group `relative` under each of `controllers`, each path once.
     pub(crate) fn group_paths(
         &self,
         controllers: &[CgroupController],
@@ -177,7 +177,7 @@ impl CgroupHierarchy {
         paths
     }
 
-    /// Returns the group `relative` of a controller that every hierarchy has.
+    /// Returns the path of the group `relative` under a controller that every host has.
     pub(crate) fn group_path(&self, controller: CgroupController, relative: &Path) -> PathBuf {
         match (self, controller) {
             (Self::V2(root), _) => root.join(relative),

@@ -29,7 +29,7 @@ impl VmGroups {
     ///
     /// # Errors
     ///
-    /// A process runs on past the deadline; none is stopped then.
+    /// A process runs on past the deadline; no process stays stopped then.
     pub fn hold_at_once(&self, vcpu: u32, slot: TierSlot, deadline: Duration) -> Result<()> {
         let group = self.slot_group(CgroupController::Freezer, vcpu, slot)?;
         let v2 = self.hierarchy.is_v2();
@@ -44,12 +44,12 @@ impl VmGroups {
         held.map(drop)
     }
 
-    /// Requests all processes in `slot` of vCPU `vcpu` to stop, except these, which are moved to the VM's freezer
+    /// Requests all processes in `slot` of vCPU `vcpu` to stop, except the processes `apart`, which are moved to the VM's freezer
     /// group. False if that is impossible: in version 2, groups above those of slots hold no processes.
     ///
     /// # Errors
     ///
-    /// No such vCPU, or the kernel refuses; none is stopped then.
+    /// No such vCPU, or the kernel refuses; no process is stopped then.
     pub(crate) fn hold_all_but(&self, vcpu: u32, slot: TierSlot, apart: &[i32]) -> Result<bool> {
         if self.hierarchy.is_v2() {
             return Ok(false);

@@ -13,7 +13,7 @@ impl VmGroups {
         self.memory_limit
     }
 
-    /// Memory charged to the VM, in bytes.
+    /// Returns the memory charged to the VM, in bytes.
     ///
     /// # Errors
     /// Where the counter cannot be read.

@@ -13,11 +13,11 @@ use super::{CgroupController, CgroupError, CgroupHierarchy, Result, file};
 /// A control group whose weight is less than the usual one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowWeight {
-    /// The file with the weight.
+    /// The file with the group's CPU weight.
     pub path: PathBuf,
-    /// The weight that the group has.
+    /// The CPU weight that the group has.
     pub weight: u64,
-    /// Usual weight of a group.
+    /// Usual CPU weight of a control group, with which this one is compared.
     pub usual: u64,
 }
 
@@ -48,8 +48,8 @@ pub fn own_cpu_quota(hierarchy: &CgroupHierarchy) -> Result<Option<u32>> {
     cpu_quota(hierarchy, &own_groups()?)
 }
 
-/// Returns the innermost group with less than the usual weight, of this process's group and all visible groups above:
-/// its neighbours get the processor first, whatever its quota is.
+/// Returns the innermost group with less than the usual CPU weight among this process's group and all visible groups above; `None`:
+/// there is none. Neighbours of that group get the processor first, whatever its quota is.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn own_low_weight(hierarchy: &CgroupHierarchy) -> Result<Option<LowWeight>> 
     low_weight(hierarchy, &own_groups()?)
 }
 
-/// The groups of this process (cgroups(7), `/proc/pid/cgroup`).
+/// Returns the control groups of this process, as the text of `/proc/self/cgroup` (cgroups(7)).
 fn own_groups() -> Result<String> {
     file::read(Path::new("/proc/self/cgroup"))
 }
@@ -108,8 +108,8 @@ fn low_weight(hierarchy: &CgroupHierarchy, groups: &str) -> Result<Option<LowWei
     Ok(None)
 }
 
-/// Reads the file `name` of the controller's group of a process and of each visible one above it, the innermost
-/// first. The root group lacks some of these files.
+/// Reads the file `name` of a process's group under a controller, and of each visible group above, the innermost first. Groups that
+/// lack the file, as the root group may, are left out.
 fn read_contents(
     hierarchy: &CgroupHierarchy,
     (controller, word): (CgroupController, &str),
@@ -138,7 +138,8 @@ fn parse_number(path: &Path, content: &str) -> Result<u64> {
     })
 }
 
-/// The path of a controller's group, from lines of `number:controllers:path`.
+/// Returns the path of the group that a process has under the controller `word`, from lines of `number:controllers:path`; `None`:
+/// it has none.
 fn group_in<'a>(groups: &'a str, v2: bool, word: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;

@@ -5,11 +5,11 @@ use std::path::Path;
 use super::{Result, file};
 use crate::jail::{PIDS, PIDS_PER_VCPU};
 
-/// File with the largest number of processes, in the group that counts processes, of either version.
+/// File of the `pids` controller (version 1 or 2) with the largest number of processes that a group may have.
 const MAX: &str = "pids.max";
 
-/// Bounds the processes of a VM with this number of vCPUs. If the kernel doesn't count processes there is no such
-/// file; see [`CgroupHierarchy::counts_pids`](super::CgroupHierarchy::counts_pids).
+/// Bounds the number of processes of a VM with `vcpus` vCPUs. If the kernel doesn't count processes the limit's file doesn't exist;
+/// see [`CgroupHierarchy::counts_pids`](super::CgroupHierarchy::counts_pids).
 pub(super) fn bound_processes(group: &Path, vcpus: u32) -> Result<()> {
     let path = group.join(MAX);
     if !path.exists() {

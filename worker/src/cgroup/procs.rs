@@ -16,7 +16,7 @@ use nix::{
 
 use super::{CgroupError, Result, file, freezer};
 
-/// The processes of `group` and of all groups below it.
+/// Returns the PIDs of the processes in `group` and in all groups below it.
 pub(crate) fn list_processes(group: &Path) -> Result<BTreeSet<i32>> {
     let mut pids = BTreeSet::new();
     for group in with_descendants(group)? {
@@ -41,7 +41,7 @@ pub(crate) fn list_processes(group: &Path) -> Result<BTreeSet<i32>> {
     Ok(pids)
 }
 
-/// The threads of `group` itself.
+/// Returns the ids of the threads in `group` itself, without the groups below it.
 pub(crate) fn list_threads(group: &Path, v2: bool) -> Result<Vec<i32>> {
     let content = file::read(&group.join(if v2 { "cgroup.threads" } else { "tasks" }))?;
     // 0 is a thread of another PID namespace, out of reach.
@@ -50,8 +50,8 @@ pub(crate) fn list_threads(group: &Path, v2: bool) -> Result<Vec<i32>> {
 
 /// Kills every process in `group` and below and waits until none is left.
 ///
-/// `freezer` is the same group in the freezer hierarchy: frozen tasks are woken to die.
-/// Returns how many processes were found.
+/// `freezer` is the path of `group` in the freezer hierarchy: frozen tasks are thawed so that they can die. Returns how many
+/// processes were found.
 pub(crate) fn kill_all(
     group: &Path,
     freezer: &Path,
@@ -91,7 +91,7 @@ pub(crate) fn kill_all(
     Ok(seen.len())
 }
 
-/// Has all threads of `group` run on these host cores only.
+/// Restricts all threads of `group` to the host cores `cores`.
 pub(crate) fn bind_threads(group: &Path, v2: bool, cores: &CpuSet) -> Result<()> {
     let path = group.join(if v2 { "cgroup.threads" } else { "tasks" });
     let content = file::read(&path)?;
@@ -138,7 +138,7 @@ pub(crate) fn remove(group: &Path, deadline: Duration) -> Result<()> {
     Ok(())
 }
 
-/// The group and all groups below it, parents before children.
+/// Returns `group` and all groups below it, parents before children.
 fn with_descendants(group: &Path) -> Result<Vec<PathBuf>> {
     let mut all = vec![group.to_owned()];
     let mut next = 0;

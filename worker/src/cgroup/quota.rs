@@ -13,11 +13,11 @@ use super::{
 };
 
 impl VmGroups {
-    /// Exempts `slot` from the quota of vCPU `vcpu` until the returned value is dropped. The other
-    /// slot may use the whole quota meanwhile, and no more.
+    /// Exempts `slot` from the quota of vCPU `vcpu` until the returned value is dropped. The vCPU's other slot may use the whole
+    /// quota meanwhile, and no more.
     ///
-    /// For CRIU, which runs code inside the task: a throttled task makes it wait. A
-    /// quota set meanwhile is in force from then on.
+    /// This is for CRIU, which runs code inside the task: a throttled task would make CRIU wait. A quota that is set during the
+    /// exemption is in force after it.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.

@@ -13,7 +13,7 @@ use crate::process;
 /// What a sweep removed: control groups of dead workers, and the processes in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweptGroups {
-    /// The trees removed.
+    /// Names of the removed trees of control groups.
     pub trees: Vec<String>,
     /// The number of processes that were killed in the trees.
     pub processes: usize,

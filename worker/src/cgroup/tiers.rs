@@ -10,11 +10,10 @@ impl VmGroups {
     /// Puts `slot` of vCPU `vcpu` in the foreground for good, and its sibling, which must be
     /// empty, in the background.
     ///
-    /// The sibling's group is made anew. Under a quota the older of two sibling groups keeps its
-    /// place when a throttling ends and the younger one does not, so that a background group that
-    /// is older than its foreground takes far more than the idle time: measured on Linux 6.18
-    /// with both busy and 11 % of a core in each 100 ms, 31 % of the foreground's; with the
-    /// background the younger, nothing that could be measured.
+    /// The sibling's control group is removed and created again. Under a quota the older of two sibling groups keeps its place in
+    /// the scheduler's queue when a throttling ends, and the younger one does not. A background group that is older than its
+    /// foreground therefore takes far more than the idle time: measured on Linux 6.18 with both busy and 11 % of a core in each 100
+    /// ms, 31 % of the foreground's; with the background the younger, nothing that could be measured.
     ///
     /// The CPU time charged to the sibling is forgotten with its old group; its quota is set again.
     ///
@@ -33,8 +32,8 @@ impl VmGroups {
         cpu::set_foreground(&sibling, v2, false)
     }
 
-    /// Gives `slot` of vCPU `vcpu` the priority of a foreground, whatever its sibling has: for tasks that must not
-    /// wait, such as those that die or are dumped. [`VmGroups::demote_slot`] ends it.
+    /// Gives `slot` of vCPU `vcpu` the priority of a foreground, whatever priority the vCPU's other slot has: for tasks that must
+    /// not wait, such as those that die or are dumped. [`VmGroups::demote_slot`] ends it.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.
@@ -43,7 +42,7 @@ impl VmGroups {
         cpu::set_foreground(&group, self.hierarchy.is_v2(), true)
     }
 
-    /// Puts `slot` of vCPU `vcpu` in the background, whatever its sibling is.
+    /// Puts `slot` of vCPU `vcpu` in the background, whatever the vCPU's other slot is.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses the priority.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::jail::TaskJail;
 
-/// Every controller a tree has groups in.
+/// All controllers under which a worker's tree has control groups.
 pub(crate) const ALL: [CgroupController; 5] = [
     CgroupController::Cpu,
     CgroupController::Cpuacct,
@@ -22,8 +22,8 @@ pub(crate) const ALL: [CgroupController; 5] = [
     CgroupController::Pids,
 ];
 
-/// Control groups of one worker. Dropping this value leaves the groups in place: `remove` removes them; if a worker
-/// dies first, its guardian or the next worker's sweep removes them.
+/// Control groups of one worker. Dropping this value leaves the groups in place: `remove` removes them; if a worker dies first, its
+/// guardian process or the next worker's sweep removes them.
 #[derive(Debug)]
 pub struct GroupTree {
     hierarchy: CgroupHierarchy,
@@ -63,25 +63,25 @@ impl GroupTree {
         Ok(Self { hierarchy, name, period_us, jail: None, _claim: claim })
     }
 
-    /// Returns the jail in which the worker's VMs have cells, if there is one.
+    /// Returns the jail that confines the tasks of the worker's VMs; `None`: the tasks aren't jailed.
     #[must_use]
     pub const fn jail(&self) -> Option<&Arc<TaskJail>> {
         self.jail.as_ref()
     }
 
-    /// Sets the jail in which the worker's VMs have cells.
+    /// Sets the jail that confines the tasks of the worker's VMs.
     #[must_use]
     pub fn with_jail(self, jail: Option<Arc<TaskJail>>) -> Self {
         Self { jail, ..self }
     }
 
-    /// The hierarchy of control groups in which the tree is.
+    /// Returns the host's hierarchy of control groups, in which the tree is.
     #[must_use]
     pub fn hierarchy(&self) -> &CgroupHierarchy {
         &self.hierarchy
     }
 
-    /// The tree's name.
+    /// Returns the tree's name.
     #[must_use]
     pub fn name(&self) -> InstanceName {
         self.name

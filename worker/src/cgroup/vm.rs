@@ -32,7 +32,7 @@ pub struct VmGroups {
     pub(super) memory_limit: Option<u64>,
     /// Number of kills for lack of memory that were already reported.
     pub(super) oom_kills_said: AtomicU64,
-    /// Namespaces of the VM's tasks, if the tasks are jailed.
+    /// Namespaces of the VM's tasks; `None`: the tasks aren't jailed.
     cell: Option<Arc<JailCell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<VcpuBandwidth>>,
@@ -45,7 +45,7 @@ impl VmGroups {
         Self { period_us, ..self }
     }
 
-    /// Returns the quota of a vCPU with this many millionths of a host core.
+    /// Returns the quota of a vCPU with `ppm` millionths of a host core.
     #[must_use]
     pub fn core_quota(&self, ppm: u32) -> CpuQuota {
         CpuQuota::from_ppm(ppm, self.period_us)
@@ -103,7 +103,7 @@ impl VmGroups {
         self.vcpus
     }
 
-    /// Namespaces of the VM's tasks, if they are jailed.
+    /// Returns the namespaces of the VM's tasks; `None`: the tasks aren't jailed.
     #[must_use]
     pub fn cell(&self) -> Option<&Arc<JailCell>> {
         self.cell.as_ref()
@@ -118,7 +118,7 @@ impl VmGroups {
         self.change_bandwidth(vcpu, |b| b.quota = quota)
     }
 
-    /// Puts `slot` of vCPU `vcpu` in the foreground and its sibling in the background.
+    /// Puts `slot` of vCPU `vcpu` in the foreground and the vCPU's other slot in the background.
     ///
     /// Each host core serves its own queue, so this means something only for tasks on the same
     /// core: see [`VmGroups::bind_vcpu`]. Measured on Linux 6.18 with both slots busy on one core, the
@@ -139,8 +139,8 @@ impl VmGroups {
         )
     }
 
-    /// Binds all tasks of vCPU `vcpu` to these host cores. Tasks that start later run where their parent runs, or where
-    /// CRIU ran, until this is called again.
+    /// Binds all tasks of vCPU `vcpu` to the host cores `cores`. Tasks that start later run where their parent runs, or where CRIU
+    /// ran, until this is called again.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl VmGroups {
 
     /// Moves the whole process `pid` into `slot` of vCPU `vcpu`.
     ///
-    /// Under version 1, memory that the process has already charged elsewhere stays charged there.
+    /// Under version 1, memory that was already charged to the process's earlier group stays charged to that group.
     ///
     /// # Errors
     /// No such vCPU or process.
@@ -223,7 +223,7 @@ impl VmGroups {
         freezer::is_frozen(&self.group_path(CgroupController::Freezer), self.hierarchy.is_v2())
     }
 
-    /// CPU time used by all the VM's tasks since it was created, in nanoseconds.
+    /// Returns the CPU time that all of the VM's tasks have used since the VM was created, in nanoseconds.
     ///
     /// # Errors
     /// Where the counter cannot be read.
@@ -231,7 +231,7 @@ impl VmGroups {
         cpu::usage_ns(&self.group_path(CgroupController::Cpuacct), self.hierarchy.is_v2())
     }
 
-    /// CPU time used on one vCPU, in nanoseconds.
+    /// Returns the CPU time used on one vCPU, in nanoseconds.
     ///
     /// # Errors
     /// No such vCPU, or the counter cannot be read.
@@ -240,7 +240,7 @@ impl VmGroups {
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
-    /// CPU time used in one slot of one vCPU, in nanoseconds.
+    /// Returns the CPU time used in one slot of one vCPU, in nanoseconds.
     ///
     /// # Errors
     /// No such vCPU, or the counter cannot be read.
@@ -249,7 +249,7 @@ impl VmGroups {
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
-    /// The number of times that vCPU `vcpu` ran into its quota.
+    /// Returns how often and how long its quota has throttled vCPU `vcpu`.
     ///
     /// # Errors
     /// No such vCPU, or the statistics cannot be read.
@@ -258,7 +258,7 @@ impl VmGroups {
         cpu::read_throttling(&group, self.hierarchy.is_v2())
     }
 
-    /// The processes of the VM, as PIDs of the caller's PID namespace.
+    /// Returns the processes of the VM, as PIDs of the caller's PID namespace.
     ///
     /// # Errors
     /// Where the list cannot be read.
@@ -266,7 +266,7 @@ impl VmGroups {
         procs::list_processes(&self.group_path(CgroupController::Freezer))
     }
 
-    /// The processes in one slot of one vCPU, as PIDs of the caller's PID namespace.
+    /// Returns the processes in one slot of one vCPU, as PIDs of the caller's PID namespace.
     ///
     /// # Errors
     /// No such vCPU, or the list cannot be read.
@@ -336,7 +336,7 @@ impl VmGroups {
         Ok(self.vcpu_group(controller, vcpu)?.join(slot.name()))
     }
 
-    /// The groups a process on `slot` of `vcpu` belongs to.
+    /// Returns the paths of all control groups that a process in `slot` of vCPU `vcpu` belongs to.
     fn member_groups(&self, vcpu: u32, slot: TierSlot) -> Result<Vec<PathBuf>> {
         let deep = self.vcpu_relative(vcpu)?.join(slot.name());
         let mut groups = self.hierarchy.group_paths(&BY_SLOT, &deep);

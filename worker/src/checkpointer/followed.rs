@@ -14,7 +14,7 @@ pub(super) fn follow_images<T>(
     images: &Path,
     work: impl FnOnce() -> T,
 ) -> (T, BTreeMap<String, (u64, String)>) {
-    /// Guard that ends the follower thread on every way out, since that thread is waited for.
+    /// Guard that, when dropped, tells the thread that reads the images to end, since that thread is waited for.
     struct FollowerEnd<'a>(&'a AtomicBool, &'a Thread);
     impl Drop for FollowerEnd<'_> {
         fn drop(&mut self) {

@@ -34,8 +34,8 @@ pub struct RestoredTask {
     pub checkpoint: StoredCheckpoint,
     /// Newer checkpoints that could not be used, newest first.
     pub damaged: Vec<DamagedCheckpoint>,
-    /// Sentences on the facts about the task's processes that the kernel reports differently than at the checkpoint;
-    /// `None`: they weren't compared.
+    /// Sentences on the facts about the task's processes that the kernel reports differently than at the checkpoint; `None`: the
+    /// facts weren't compared.
     pub changes: Option<Vec<String>>,
     /// Duration of the whole restore.
     pub took: Duration,
@@ -61,8 +61,8 @@ impl Checkpointer {
     /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
     /// of `vm`, with its files.
     ///
-    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified meanwhile, and the task
-    /// runs only if they are right. `before_running` is called just before that, in the thread whose child the task is,
+    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified during the restore, and the task
+    /// runs only if they are right. `before_running` is called just before the task runs, in the thread whose child the task is,
     /// and again once the state that CRIU loses has been set again.
     ///
     /// # Errors
@@ -106,8 +106,11 @@ impl Checkpointer {
                 })?;
             }
             let deadline = deadline + copying_time(checkpoint.manifest().total_bytes());
-            let occupant =
-                ViewOccupant { user: self.task_user(name, vm)?, directory: directory.clone() };
+            let occupant = ViewOccupant {
+                user: self.task_user(name, vm)?,
+                directory: directory.clone(),
+                names: None,
+            };
             let place = (vm, vcpu, slot, &occupant);
             let mut changes = None;
             let mut at = |moment| {
@@ -147,7 +150,7 @@ impl Checkpointer {
             .map_err(|source| CheckpointerError::UserTaken { task: name.clone(), source })
     }
 
-    /// Runs CRIU and verifies the pages at the same time.
+    /// Runs CRIU's restore, and verifies the memory pages of the images at the same time.
     fn restore_verifying(
         &self,
         checkpoint: &StoredCheckpoint,
@@ -222,7 +225,7 @@ fn complete_restore(
         }
     };
     for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
-        tracing::warn!(what, task = %manifest.task, "a restored task doesn't have this any more");
+        tracing::warn!(what, task = %manifest.task, "a property of a restored task can't be put back");
     }
     before.and_then(|before| picture::mend_differences(before, &processes))
 }

@@ -12,7 +12,7 @@ use crate::{
     store::OpenFile,
 };
 
-/// Returns the processes in these slots.
+/// Returns the PIDs of all processes in the slots `seats`, each given as vCPU and slot.
 pub(super) fn seen_processes(
     vm: &VmGroups,
     seats: &[(u32, TierSlot)],
@@ -21,8 +21,8 @@ pub(super) fn seen_processes(
     Ok(slots.collect::<cgroup::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Returns the kind of program that a process is: its first argument. A task that changes it gets a checkpoint that
-/// isn't accepted as its own.
+/// Returns the kind of program that a process is: its first argument. If a task changes its first argument, its checkpoint isn't
+/// accepted as its own.
 pub(super) fn kind_of(pid: i32) -> String {
     const MAX_KIND_CHARS: usize = 64;
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -30,7 +30,7 @@ pub(super) fn kind_of(pid: i32) -> String {
     String::from_utf8_lossy(kind).chars().take(MAX_KIND_CHARS).collect()
 }
 
-/// The regular files a process has open, with their sizes.
+/// Returns the regular files that a process has open, with their sizes.
 pub(super) fn open_files(pid: i32) -> Vec<OpenFile> {
     let mut found = BTreeMap::new();
     let directory = PathBuf::from(format!("/proc/{pid}/fd"));

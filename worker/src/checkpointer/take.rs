@@ -25,7 +25,7 @@ use crate::{
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Stops the tasks, and calls its argument, which lifts their quotas, when the dump begins.
+/// Function that stops the tasks to be dumped. When the dump begins, it calls its second argument, which lifts the tasks' quotas.
 type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
 /// A checkpoint that was taken.
@@ -52,7 +52,7 @@ pub struct SnappedTask {
 
 /// Kind of program that is a parallel job, whose processes the worker itself assigns to cores.
 const JOB: &str = "parallel";
-/// Largest number of attempts to dump a task, if each time one of its processes or threads ends at that moment.
+/// Largest number of attempts to dump a task, if during each dump one of its processes or threads ends.
 const TRIES: u32 = 40;
 impl Checkpointer {
     /// Takes a checkpoint as [`Checkpointer::take_with`] does, without an action before the task is stopped.
@@ -77,14 +77,13 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
     /// of `vm`.
     ///
-    /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from then on:
-    /// it does nothing of its own without a quota. It is stopped in its images, too, and where it isn't killed also
-    /// when this returns ([`crate::process::resume`]). A user's own program notices nothing: no signal is sent to any
-    /// of its processes, and CRIU finds the program running, with its quota in force until CRIU has stopped it. The
-    /// program runs in its images, and where it isn't killed its slot is held when this returns ([`VmGroups::let_go`]).
-    /// `begin` is called just before the task is stopped: if `begin` fails, nothing has been done to the task.
-    /// `stopped` is called once the task is stopped, and `progress` when the task's memory is in the images. The VM
-    /// must not be frozen from `begin` on.
+    /// A task of one process is stopped from just before CRIU comes to it, and its slot's quota is lifted from then on: it does
+    /// nothing of its own without a quota. Such a task is stopped in its images, too, and unless it is killed also when this
+    /// function returns ([`crate::process::resume`]). A user's own program notices nothing: no signal is sent to any of its
+    /// processes, and CRIU finds the program running, with its quota in force until CRIU has stopped it. The program runs in its
+    /// images, and unless it is killed its slot is held when this function returns ([`VmGroups::let_go`]). `begin` is called just
+    /// before the task is stopped: if `begin` fails, nothing has been done to the task. `stopped` is called once the task is
+    /// stopped, and `progress` when the task's memory is in the images. The VM must not be frozen from `begin` on.
     ///
     /// # Errors
     /// Nothing of the checkpoint is left then; the task may be stopped, a program's slot is not held, and a task that
@@ -150,8 +149,7 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` and its children, in
     /// `seats`, slots of vCPUs of `vm`.
     ///
-    /// `progress` is called while the task is stopped. The slots' quotas are lifted meanwhile. The VM must not be
-    /// frozen.
+    /// `progress` is called while the task is stopped. The slots' quotas are lifted during the dump. The VM must not be frozen.
     ///
     /// # Errors
     /// Nothing of the checkpoint is left then. For what it means for the task see

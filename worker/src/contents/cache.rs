@@ -36,12 +36,12 @@ struct CachedContent {
     bytes: u64,
     /// True once all bytes of the content have arrived.
     whole: bool,
-    /// The number of tasks that hold the content.
+    /// The number of tasks that hold the content; it isn't removed while a task holds it.
     holders: u32,
     used: u64,
 }
 
-/// Contents that aren't removed until this is dropped.
+/// Contents that stay in the cache until this value is dropped.
 #[derive(Debug)]
 pub struct HeldContents {
     cache: ContentCache,
@@ -76,7 +76,7 @@ impl ContentCache {
         self.root.join(Hash::from_bytes(*digest).to_hex().as_str())
     }
 
-    /// Makes room for these contents, each with its length in bytes, and holds them, whether they have arrived or
+    /// Makes room for `contents`, each with its length in bytes, and keeps them from being removed, whether they have arrived or
     /// not.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl KnownContents {
         self.contents.values().map(|content| content.bytes).fold(0, u64::saturating_add)
     }
 
-    /// Forgets contents that aren't held, the least recently used first, until the rest is at most `most` bytes;
-    /// returns the contents to be removed, or `None` if the held ones are more.
+    /// Forgets contents that no task holds, the least recently used first, until the rest is at most `most` bytes. Returns the
+    /// digests of the contents to be removed; `None`: the held contents alone are more.
     fn make_room(&mut self, most: u64) -> Option<Vec<[u8; 32]>> {
         let mut bytes = self.total_bytes();
         let mut idle: Vec<_> = self.contents.iter().filter(|(_, it)| it.holders == 0).collect();
@@ -146,7 +146,7 @@ impl KnownContents {
 }
 
 impl HeldContents {
-    /// Returns the contents that haven't arrived.
+    /// Returns the digests of the held contents that haven't arrived.
     #[must_use]
     pub fn missing_contents(&self) -> Vec<Hash> {
         let known = self.cache.known_contents();
@@ -155,7 +155,7 @@ impl HeldContents {
         missing.map(|digest| Hash::from_bytes(*digest)).collect()
     }
 
-    /// Begins to receive one of the contents, which replaces a file that already exists for it.
+    /// Begins to receive one of the held contents, which replaces a file that already exists under its digest.
     ///
     /// # Errors
     ///

@@ -10,7 +10,7 @@ use blake3::Hash;
 
 use crate::sparse::{SparseFile, create_private};
 
-/// Counter that keeps contents received at once apart: two tasks may wait for the same content.
+/// Counter by which contents that are received at the same time get different file names: two tasks may wait for the same content.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
 /// Reasons why a content wasn't received.
@@ -47,7 +47,7 @@ pub struct ContentDownload {
 }
 
 impl ContentDownload {
-    /// Begins to receive a content of this length into the directory `root`, under its digest.
+    /// Begins to receive a content of `bytes` bytes into the directory `root`, under its digest.
     ///
     /// # Errors
     /// The file can't be made.

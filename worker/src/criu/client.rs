@@ -39,7 +39,7 @@ use crate::{
 /// Name of the notification by which CRIU says that it has stopped all of a task's processes, before it reads anything
 /// of them.
 const SEIZED: &str = "query-ext-files";
-/// CRIU's notification that everything is restored and is stopped.
+/// Name of CRIU's notification that all processes are restored and still stopped.
 const PRE_RESUME: &str = "pre-resume";
 /// Time limit for the processes of a failed restore to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
@@ -78,17 +78,17 @@ pub enum AfterDump {
 #[derive(Debug, Clone)]
 pub struct CriuProgram {
     program: PathBuf,
-    /// CPU time of CRIU's processes outside any VM's groups, in nanoseconds.
+    /// CPU time of all CRIU processes that ran outside of VMs' control groups, in nanoseconds.
     spent: Arc<AtomicU64>,
 }
 
 impl CriuProgram {
-    /// The CRIU at `program`: a path, or a name looked up on `PATH`.
+    /// Returns the CRIU at `program`: a path, or a name looked up on `PATH`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), spent: Arc::default() }
     }
 
-    /// The path of the program, or its name.
+    /// Returns the path of the CRIU program, or its name.
     #[must_use]
     pub fn program(&self) -> &Path {
         &self.program
@@ -159,8 +159,8 @@ impl CriuProgram {
         self.ask_once("check", request, log, deadline).map(drop)
     }
 
-    /// Makes CRIU find out about the kernel from within a cell, and keep its findings in the cell for later calls,
-    /// which lack the rights to find out.
+    /// Makes CRIU test the kernel's features from within the jail of a VM's tasks. CRIU keeps the results in the jail for later
+    /// calls, which lack the rights for the tests.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl CriuProgram {
         Ok(response.features.unwrap_or_default())
     }
 
-    /// Makes a call with one request and one answer.
+    /// Makes a call to CRIU that has one request and one answer.
     fn ask_once(
         &self,
         call: &'static str,
@@ -220,7 +220,7 @@ impl CriuProgram {
         session.finish_call();
     }
 
-    /// Returns the CPU time of the program's dumps so far, in nanoseconds; that of restores is charged to the VMs.
+    /// Returns the CPU time of CRIU's dumps so far, in nanoseconds; the CPU time of restores is charged to the VMs.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
@@ -297,11 +297,11 @@ impl CriuProgram {
     /// Restores what was dumped into `images` as a child of this process, in `slot` of vCPU
     /// `vcpu` of `vm`. The log is `restore.log` in `work`.
     ///
-    /// CRIU runs in these groups, so that the task is born there and every page it is given is charged to the VM.
-    /// (Moving a process takes a lock against all forks and exits of the machine: 7 to 15 ms.) CRIU's own CPU time
-    /// counts as the VM's, too. The slot's quota is lifted meanwhile and back before the task's first instruction. If
-    /// the VM is frozen meanwhile, the restore continues with the thaw, and the deadline is put off. `occupant` is the
-    /// task, whose view of files is made anew.
+    /// CRIU runs in the slot's control groups, so that the task starts there and all its pages are charged to the VM. (Moving a
+    /// process takes a lock against all forks and exits of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too.
+    /// The slot's quota is lifted during the restore, and is in force again before the task's first instruction. If the VM is
+    /// frozen during the restore, the restore continues when the VM thaws, and the deadline is put off. `occupant` is the task,
+    /// whose view of files is made anew.
     ///
     /// `at` is called at each [`RestoreMoment`]: if it fails once the task is made, the task is killed without having
     /// run. The VM must not be frozen when this is called.
@@ -442,9 +442,8 @@ impl CriuProgram {
     }
 }
 
-/// Holds the processes that CRIU has restored in a slot until CRIU has let go of all of them, if there are several: the
-/// first to run could end the last before, which CRIU takes for a failure. Returns whether processes are held; CRIU's
-/// own processes aren't.
+/// Stops several processes that CRIU has restored in a slot until CRIU has released all of them: the first process to run could end
+/// the last one before, which CRIU takes for a failure. Returns whether processes are stopped; CRIU's own processes aren't.
 fn hold_made(vm: &VmGroups, (vcpu, slot): (u32, TierSlot)) -> crate::cgroup::Result<bool> {
     // What is made is a PID namespace below CRIU's, which is the worker's.
     let depth = ThreadStatus::of_task("self").map_or(1, |own| own.numbers.len());
@@ -460,8 +459,7 @@ fn open_directory(path: &Path) -> Result<File> {
     fs::File::open(path).map_err(|source| CriuError::Directory { path: path.to_owned(), source })
 }
 
-/// Kills and reaps the children of this thread, each the init of a PID namespace, which goes
-/// with it.
+/// Kills and reaps the children of this thread, each of which is the init of a PID namespace that ends with it.
 fn kill_children_of_this_thread(deadline: Duration) {
     let started = Instant::now();
     let flags = WaitPidFlag::__WNOTHREAD | WaitPidFlag::__WALL | WaitPidFlag::WNOHANG;
@@ -480,8 +478,8 @@ fn kill_children_of_this_thread(deadline: Duration) {
     }
 }
 
-/// Waits for the helpers that CRIU had in its process group. The helpers were killed with CRIU, but have no parent any
-/// more that reaps them.
+/// Waits for the end of the helper processes in CRIU's process group. They were killed with CRIU, but no longer have a parent that
+/// reaps them.
 fn await_group(vm: &VmGroups, group: Option<Pid>, deadline: Duration) {
     for pid in vm.list_pids().unwrap_or_default() {
         if group.is_some()

@@ -52,11 +52,11 @@ pub enum CriuError {
         log: LogTail,
     },
     /// CRIU failed in the middle of a task without reporting the task's state.
-    #[error("criu {call} failed in the middle of the task, which must not go on")]
+    #[error("criu {call} failed in the middle of the task, which must not continue")]
     InTask {
         /// The request that broke off.
         call: &'static str,
-        /// The failure itself.
+        /// The failure that broke the request off.
         source: Box<Self>,
     },
     /// CRIU ended without an answer.
@@ -72,7 +72,7 @@ pub enum CriuError {
     /// CRIU sent something that violates its protocol.
     #[error("criu {call} gave an answer that can't be read: {what}")]
     Protocol {
-        /// The request to which this was the answer.
+        /// The request to CRIU that was answered wrongly.
         call: &'static str,
         /// What is wrong with the answer.
         what: String,
@@ -93,7 +93,7 @@ pub enum CriuError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The caller's action while the tasks are stopped failed, and with it the call.
+    /// The caller's own action at a moment of the dump or restore failed, and so did the call.
     #[error("criu {call} was cancelled")]
     GivenUp {
         /// The request that was given up.
@@ -101,12 +101,12 @@ pub enum CriuError {
         /// The caller's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The images hold, or the restored processes would have, more than a task of the cell may have.
+    /// The images hold, or the restored processes would have, more than a jailed task may have.
     #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
         /// The request that would have restored the images.
         call: &'static str,
-        /// What the image holds, in words.
+        /// What the image holds that a jailed task may not have, in words.
         what: String,
     },
     /// The state with which restored processes are compared could not be read.
@@ -136,8 +136,8 @@ pub enum CriuError {
 }
 
 impl CriuError {
-    /// Returns whether CRIU met a process or thread that just ended, or a connection that was just being made, so
-    /// that another try may succeed.
+    /// Returns whether another try may succeed, as CRIU met a process or thread that just ended, or a connection that was just
+    /// being made.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         let Self::Refused { errno, reason, .. } = self else { return false };
@@ -167,7 +167,8 @@ pub struct LogTail {
 /// Name of a limit in a message that CRIU always logs: it may not raise this limit, and doesn't need to.
 const NOISE: &str = "RLIMIT_NOFILE";
 
-/// The part of a CRIU message that says what is wrong, without its usual prefix.
+/// Returns the part of a CRIU message that says what is wrong, without the usual prefix; `None`: the message doesn't tell the
+/// reason.
 pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }
@@ -175,7 +176,7 @@ pub(crate) fn criu_message(message: &str) -> Option<&str> {
 impl LogTail {
     const LINES: usize = 5;
 
-    /// The first error in the log: later errors mostly follow from it.
+    /// Returns the first error in the log (later errors mostly follow from it); `None`: the log has no error.
     #[must_use]
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.lines.iter().find(|line| line.contains(ERROR)).map(|line| line.trim())

@@ -21,18 +21,19 @@ use crate::jail::{CELL, JailCell};
 
 /// The namespaces that a task shares with the CRIU that restores it.
 const SHARED: [&str; 6] = ["mnt", "net", "ipc", "uts", "user", "cgroup"];
-/// Links of descriptors and mappings to objects without a path: pipes, sockets, eventfds and the like.
+/// Beginnings of the links that `/proc` shows for descriptors and mappings of objects without a path: pipes, sockets, eventfds and
+/// the like.
 const PATHLESS: [&str; 3] = ["pipe:[", "socket:[", "anon_inode:"];
 /// Beginnings of the names that `/proc` gives to memory that is shared without a file.
 const MEMORY: [&str; 4] = ["/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
-/// Mode of a process with a filter of system calls (linux/seccomp.h).
+/// Seccomp mode of a process with a filter of system calls (linux/seccomp.h).
 const FILTERED: u32 = 2;
 
 /// Identity of a file in the kernel: its device, and its inode number on the device.
 type FileId = (u64, u64);
 
-/// Inspection of restored processes, which must be as CRIU's own process was before it read any image, without the
-/// rights that the cell takes from tasks.
+/// Inspection of restored processes. Except for the PID namespace, none may have namespaces or rights that CRIU's own process
+/// didn't have before it read any image, nor the rights that the jail takes from tasks.
 #[derive(Debug)]
 pub(super) struct TaskInspection {
     criu: i32,
@@ -46,8 +47,8 @@ pub(super) struct TaskInspection {
 }
 
 impl TaskInspection {
-    /// Begins to inspect the processes that a CRIU, which has read no image yet, restores into this cell for tasks of
-    /// this user.
+    /// Begins to inspect the processes that a CRIU process restores into `cell` (the jail of a VM's tasks) for tasks of user
+    /// `user`. CRIU must not have read any image yet.
     ///
     /// # Errors
     ///
@@ -69,9 +70,8 @@ impl TaskInspection {
         })
     }
 
-    /// Inspects all processes that CRIU has restored: children of this thread other than CRIU itself, their
-    /// descendants, and all others of `slot` in their PID namespace. If one has more rights than a task may have, all
-    /// are killed.
+    /// Inspects all processes that CRIU has restored: children of this thread other than CRIU, their descendants, and the processes
+    /// of `slot` in the same PID namespace. If a process has more rights than a task may have, all are killed.
     ///
     /// # Errors
     ///
@@ -195,8 +195,8 @@ impl TaskInspection {
     }
 }
 
-/// Checks the directory, the program, the open files and the mapped files of a process: all must be below the tasks'
-/// root, in one of these mounts, or have no path.
+/// Checks the directory, the program, the open files and the mapped files of a process: all must be below the tasks' root, in one
+/// of `mounts` (ids of mounts), or have no path.
 fn look_at_files(pid: i32, mounts: &BTreeSet<u64>) -> std::result::Result<(), String> {
     let unread = |error: std::io::Error| format!("has files that can't be looked at: {error}");
     for link in ["cwd", "exe"] {

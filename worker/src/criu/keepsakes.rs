@@ -42,7 +42,7 @@ pub struct TaskKeepsakes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoundThread {
-    /// The thread's number.
+    /// The thread's number in the task's PID namespace.
     pub thread: u32,
     /// The numbers of the host's cores on which the thread may run.
     pub cores: Vec<u16>,
@@ -52,7 +52,7 @@ pub struct BoundThread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpiredTimer {
-    /// The number of a process that has the timer open.
+    /// The number of a process that has the timer open, in the task's PID namespace.
     pub process: u32,
     /// The number of the timer's descriptor in that process.
     pub fd: i32,
@@ -63,8 +63,8 @@ pub struct ExpiredTimer {
 }
 
 impl TaskKeepsakes {
-    /// Records what CRIU loses of the task whose first process is `first` and which is among these processes, while
-    /// it is stopped. What can't be read of a process that has just ended is left out.
+    /// Records the state that CRIU loses of a stopped task: `first` is the task's first process, and `processes` has all of its
+    /// processes. What can't be read of a process that has just ended is left out.
     #[must_use]
     pub fn of_task(first: i32, processes: &BTreeSet<i32>) -> Self {
         let common = sched_getaffinity(Pid::from_raw(first)).ok();
@@ -95,8 +95,8 @@ impl TaskKeepsakes {
         self.bound.is_empty() && self.timers.is_empty()
     }
 
-    /// Sets the state again for a restored task that is among these processes and hasn't run yet; returns in words
-    /// what failed.
+    /// Sets the recorded state again for a restored task that hasn't run yet and whose processes are among `processes`; returns in
+    /// words what failed.
     #[must_use]
     pub fn put_back(&self, processes: &BTreeSet<i32>) -> Vec<String> {
         if self.is_empty() {
@@ -145,7 +145,8 @@ impl ExpiredTimer {
     /// Starts the timer of process `pid` again, from now on, with the same number of unread expirations.
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
     fn arm_timer(self, pid: i32) -> io::Result<()> {
-        /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.
+        /// The ioctl TFD_IOC_SET_TICKS (linux/timerfd.h), which sets a timerfd's unread expirations, on kernels with
+        /// CONFIG_CHECKPOINT_RESTORE.
         const SET_TICKS: libc::Ioctl = 0x4008_5400;
         let timer = pidfd::file_of(pidfd::open(pid)?.as_fd(), self.fd)?;
         let timer = timer.as_raw_fd();

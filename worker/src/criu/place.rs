@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Folder of a CRIU that is installed for the whole system, by `scripts/get-criu --system`.
 const SYSTEM: &str = "/usr/local/lib/dormouse";
-/// Further paths of CRIU, as Debian keeps it out of an ordinary user's `PATH`.
+/// Further paths where CRIU is looked for, as Debian installs it outside of an ordinary user's `PATH`.
 const ADMINISTRATOR: [&str; 2] = ["/usr/sbin/criu", "/usr/local/sbin/criu"];
 
 /// Finds the CRIU that this process uses: the one `named` by an option, or the first that exists of `$DORMOUSE_CRIU`,
@@ -27,7 +27,7 @@ struct SearchPlaces {
     variable: Option<OsString>,
     /// The value of `$DORMOUSE_HOME`, if it is set.
     home: Option<OsString>,
-    /// Path of this program.
+    /// Path of this program; `None` if it isn't known.
     program: Option<PathBuf>,
     /// The current directory; `None` if it can't be read.
     current: Option<PathBuf>,
@@ -48,7 +48,7 @@ impl SearchPlaces {
         }
     }
 
-    /// Returns the path that the user gave, or else the first place in which `is_there` finds CRIU.
+    /// Returns the path that the user gave, or else the first place in which `is_there` finds CRIU; `None`: there is no CRIU.
     fn first(self, is_there: impl Fn(&Path) -> bool) -> Option<PathBuf> {
         let by_name = self.named.clone().or_else(|| self.variable.clone().map(PathBuf::from));
         by_name.or_else(|| self.places().into_iter().find(|place| is_there(place)))

@@ -32,7 +32,7 @@ pub struct CriuProbe {
     pub check: Result<()>,
     /// True if dumps relative to an earlier one are possible (`CONFIG_MEM_SOFT_DIRTY`).
     pub mem_track: bool,
-    /// True if pages can be restored on demand.
+    /// True if CRIU can restore memory pages on demand (lazy pages).
     pub lazy_pages: bool,
     /// True if CRIU can identify processes by pidfds.
     pub pidfd_store: bool,
@@ -46,7 +46,7 @@ impl CriuProbe {
     }
 }
 
-/// Asks CRIU a question about the host, and asks again if CRIU is late.
+/// Calls `ask` with a deadline; if CRIU is late, calls it again with twice, and then four times the time.
 pub(super) fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
     for deadline in [deadline, 2 * deadline] {
         match ask(deadline) {

@@ -9,17 +9,17 @@ pub(super) const LOG_LEVEL: i32 = 2;
 /// Largest file without a name that is dumped, in bytes; CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;
 
-/// Makes a request of this kind without options.
+/// Makes a request to CRIU of kind `kind` without options.
 pub(super) fn make_request(kind: CriuReqType) -> CriuReq {
     CriuReq { r#type: kind.into(), ..CriuReq::default() }
 }
 
-/// The features that are requested.
+/// Returns the list of features that CRIU is asked about.
 pub(super) fn asked_features() -> CriuFeatures {
     CriuFeatures { mem_track: Some(true), lazy_pages: Some(true), pidfd_store: Some(true) }
 }
 
-/// The options that dumps and restores share.
+/// Returns the options that requests for dumps and for restores share.
 pub(super) fn shared_options(
     images: &File,
     work: &File,

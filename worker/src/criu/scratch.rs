@@ -10,8 +10,8 @@ use nix::fcntl::{Flock, FlockArg};
 /// Beginning of the names of directories for CRIU's checks.
 const PREFIX: &str = "dormouse-criu-check-";
 
-/// A directory for the log of a check, removed when dropped. The directory is locked meanwhile: whoever creates the
-/// next one removes unlocked directories, which a killed process has left.
+/// A directory for the log of a check by CRIU, removed when dropped. The directory is locked until then: whoever creates the next
+/// one removes unlocked directories, which a killed process has left.
 #[derive(Debug)]
 pub(super) struct ScratchDirectory {
     path: PathBuf,
@@ -50,12 +50,12 @@ impl ScratchDirectory {
         }
     }
 
-    /// The directory's path.
+    /// Returns the directory's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open directory.
+    /// Returns the open directory.
     pub(super) fn directory(&self) -> &File {
         &self.directory
     }
@@ -68,7 +68,7 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes the directories without a lock; a directory that can't be removed is another user's.
+/// Removes all directories for checks below `parent` that nobody has locked. A directory that can't be removed is another user's.
 fn sweep_unheld(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_scratch = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());

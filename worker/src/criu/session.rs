@@ -46,8 +46,8 @@ pub(crate) struct CriuSession {
 }
 
 impl CriuSession {
-    /// Starts CRIU in the groups of `entry`, if given, and in the cell of `inmate`. `log` is the path of the log that
-    /// CRIU will be told to write.
+    /// Starts CRIU in the groups of `entry`, if given, and in the jail of `inmate`. `log` is the path of the log that CRIU will be
+    /// told to write.
     pub(crate) fn start_criu(
         program: &Path,
         call: &'static str,
@@ -82,7 +82,7 @@ impl CriuSession {
         Ok(Self { call, criu: Some(criu), socket: ours, started, deadline, log })
     }
 
-    /// Process group of CRIU, whose leader CRIU is.
+    /// Returns the process group that CRIU leads; `None`: it isn't known.
     pub(crate) fn process_group(&self) -> Option<Pid> {
         self.criu.as_ref().map(|criu| Pid::from_raw(criu.pid()))
     }
@@ -98,12 +98,12 @@ impl CriuSession {
         }
     }
 
-    /// The next message, or an error at the deadline or when CRIU has ended.
+    /// Returns CRIU's next message, or an error at the deadline or when CRIU has ended.
     pub(crate) fn receive_response(&mut self) -> Result<CriuResp> {
         self.receive_unless(&|| false)
     }
 
-    /// Receives the next message, where the deadline is put off while CRIU is `frozen`.
+    /// Receives CRIU's next message; the deadline is put off for as long as `frozen` returns true.
     pub(crate) fn receive_unless(&mut self, frozen: &dyn Fn() -> bool) -> Result<CriuResp> {
         let fail = |call, e: nix::Error| CriuError::Socket { call, source: e.into() };
         loop {
@@ -134,12 +134,12 @@ impl CriuSession {
         read_reply(&buffer).map_err(|what| CriuError::Protocol { call: self.call, what })
     }
 
-    /// The end of CRIU's log so far.
+    /// Returns the end of CRIU's log so far.
     pub(crate) fn log_tail(&self) -> LogTail {
         LogTail::read(&self.log)
     }
 
-    /// CPU time that CRIU has used so far, in nanoseconds.
+    /// Returns the CPU time that CRIU has used so far, in nanoseconds.
     pub(crate) fn cpu_ns(&self) -> u64 {
         // Of one that is gone nothing is known.
         self.criu.as_ref().and_then(|criu| cpu_ns(criu.pid()).ok()).unwrap_or(0)
@@ -188,8 +188,8 @@ impl CriuSession {
     }
 }
 
-/// Answers the notifications of a CRIU call until its final response, and returns that. If `notified` fails, CRIU is
-/// told to give up, and the reason is returned with the response.
+/// Answers the notifications of a CRIU call until the final response of the call, and returns this response. If `notified` fails,
+/// CRIU is told to give up, and the reason is returned with the response.
 ///
 /// # Errors
 ///
@@ -248,7 +248,8 @@ pub(super) fn accept_response(
     Err(CriuError::Refused { call, errno, reason, log })
 }
 
-/// Fields of every reply, in which a missing field can be told from a zero one, unlike in the type of a whole reply.
+/// Fields that every reply of CRIU must have. They are decoded separately, as the type of a whole reply doesn't tell a missing
+/// field from a zero one.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ReplyHead {
     #[prost(int32, optional, tag = "1")]
@@ -266,7 +267,7 @@ fn read_reply(bytes: &[u8]) -> std::result::Result<CriuResp, String> {
     CriuResp::decode(bytes).map_err(|e| e.to_string())
 }
 
-/// Returns the shell that runs this program, if it is a shell script.
+/// Returns the shell that runs the program at `program`, if the program is a shell script; `None`: it isn't.
 fn shell_of(program: &Path) -> Option<PathBuf> {
     let mut head = [0; 64];
     let read = std::fs::File::open(program).and_then(|mut file| file.read(&mut head)).ok()?;
@@ -278,7 +279,7 @@ fn shell_of(program: &Path) -> Option<PathBuf> {
 }
 
 impl Drop for CriuSession {
-    /// Kills and reaps CRIU on every way out, error or panic, so that no process and no zombie stays.
+    /// Kills and reaps CRIU, also after an error or a panic, so that no process and no zombie stays.
     fn drop(&mut self) {
         self.kill_group();
     }

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, ffi::CString, io, os::fd::AsFd, os::fd::AsRawFd as _};
 
-/// Prefix of the attributes that are kept: others are the system's, and no task may set them.
+/// Prefix of the extended attributes that a checkpoint keeps: other attributes are the system's, and no task may set them.
 const USER: &str = "user.";
-/// Most bytes of all attributes in a directory.
+/// Most bytes of all extended attributes in a task's directory together.
 pub(super) const MAX_ATTRIBUTES: usize = 1 << 20;
 
 /// Reads the attributes of an open file or directory by name, each value in hexadecimal; empty if the file system has
@@ -30,7 +30,7 @@ pub(crate) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, Stri
     Ok(found)
 }
 
-/// Gives an open file or directory these attributes.
+/// Gives an open file or directory the given extended attributes.
 ///
 /// # Errors
 /// The system refuses, as does a file system without attributes.
@@ -57,7 +57,7 @@ fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(pair.filter(|pair| pair.len() == 2)?, 16).ok()).collect()
 }
 
-/// Reads by a call that returns the length of its result if it is given no buffer.
+/// Reads a whole result by the system call `read`, which returns the length of its result if it gets no buffer.
 fn read_all(read: impl Fn(*mut libc::c_void, usize) -> libc::ssize_t) -> io::Result<Vec<u8>> {
     loop {
         let length = usize::try_from(read(std::ptr::null_mut(), 0));

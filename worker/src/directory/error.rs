@@ -35,7 +35,7 @@ pub enum DirectoryError {
     /// The directory holds more than is allowed.
     #[error("the task's directory has {what}")]
     Beyond {
-        /// What there is too much of, and the limit.
+        /// What the directory holds too much of, and the limit, in words.
         what: String,
     },
     /// A content doesn't match its digest.
@@ -43,7 +43,7 @@ pub enum DirectoryError {
     Damaged {
         /// BLAKE3 of the content, in hexadecimal.
         digest: String,
-        /// What is wrong with the content.
+        /// What is wrong with the damaged content.
         what: String,
     },
 }

@@ -38,12 +38,12 @@ impl DirectoryHandle {
         Ok(Self(open(path, DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens the directory of this name in this directory.
+    /// Opens the directory called `name` in this directory.
     pub(crate) fn enter_directory(&self, name: &OsStr) -> io::Result<Self> {
         Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
     }
 
-    /// Opens the directory at a path relative to this one, no part of which may be a link.
+    /// Opens the directory at `path`, which is relative to this directory and of which no part may be a link.
     pub(crate) fn reach_directory(&self, path: &Path) -> io::Result<Self> {
         let mut reached = Self(openat(&self.0, ".", DIRECTORY, Mode::empty())?);
         for part in path.components() {
@@ -104,7 +104,7 @@ impl DirectoryHandle {
         self.enter_directory(name)
     }
 
-    /// The path that the link of this name leads to.
+    /// Returns the path that the symbolic link called `name` leads to.
     pub(crate) fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         Ok(readlinkat(&self.0, name)?)
     }
@@ -124,12 +124,12 @@ pub(crate) struct FileOwner {
 }
 
 impl FileOwner {
-    /// The user and the group of this process.
+    /// Returns the user and the group of this process.
     pub(crate) fn this_process() -> Self {
         Self { user: Uid::effective(), group: Gid::effective() }
     }
 
-    /// Gives an open file or directory to this user and group.
+    /// Changes the owner of an open file or directory to this user and group.
     pub(crate) fn take_file(self, file: impl AsFd) -> io::Result<()> {
         if self.is_this_process() {
             return Ok(());
@@ -137,7 +137,7 @@ impl FileOwner {
         Ok(fchown(file, Some(self.user), Some(self.group))?)
     }
 
-    /// Returns whether files of this process already have this owner.
+    /// Returns whether this owner is the user and the group of this process, which own the files that it makes.
     pub(crate) fn is_this_process(self) -> bool {
         self.user == Uid::effective() && self.group == Gid::effective()
     }

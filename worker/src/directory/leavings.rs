@@ -16,11 +16,11 @@ use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_
 use super::{DirectoryError, FoundNode, Result, WORK, handle::DirectoryHandle, walk_past};
 use crate::sparse::digest_file;
 
-/// Names of the files with a task's output, which are beside its working directory.
+/// Names of the files with a task's standard output and error, which are beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
-/// Prefix of the paths of outputs.
+/// Folder under which a task's output files are kept.
 const OUTPUTS: &str = "outputs";
-/// Matching of patterns: a `*` stands for any characters but slashes.
+/// Options for matching paths with patterns: a `*` stands for any characters but slashes.
 const LETTERS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
@@ -44,13 +44,13 @@ pub(crate) struct LeftFile {
 pub(crate) struct LeftFiles {
     pub(crate) files: Vec<LeftFile>,
     pub(crate) not_kept: Vec<String>,
-    /// Number of files that aren't kept beyond those in `not_kept`.
+    /// Number of further files that aren't kept and have no sentence in `not_kept`.
     unsaid: usize,
     /// Bytes of the paths of all files together.
     paths_bytes: usize,
 }
 
-/// Paths that match a pattern, each with the reason why it can't be kept, if there is one.
+/// Paths that match a pattern, each with the reason why its file can't be kept (`None`: it can).
 type Matches = BTreeMap<String, Option<String>>;
 /// Paths that couldn't be read, such as a directory that is nested too deep, each with the reason.
 type Unseen = Vec<(String, String)>;
@@ -88,7 +88,9 @@ impl LeftFiles {
         for output in outputs {
             match Pattern::new(output) {
                 Ok(pattern) => patterns.push((pattern, false)),
-                Err(error) => self.note_missed(output, &format!("it is no pattern: {error}")),
+                Err(error) => {
+                    self.note_missed(output, &format!("it is not a pattern of paths: {error}"));
+                }
             }
         }
         if patterns.is_empty() {
@@ -124,7 +126,8 @@ impl LeftFiles {
         (matches, others)
     }
 
-    /// Adds the file at `place` in the folder, or notes why it isn't kept.
+    /// Adds the file at `place` in the folder to the kept files, or notes why it isn't kept; `left` is the number of bytes that may
+    /// still be kept.
     fn take_file(&mut self, folder: &Path, path: String, place: &Path, left: &mut u64) {
         if self.files.len() >= LEFT_FILES {
             return self.note_missed(&path, &format!("a task leaves {LEFT_FILES} files at most"));
@@ -167,7 +170,7 @@ impl LeftFiles {
     }
 }
 
-/// Returns the paths of regular files in a working directory that match one of these patterns and can be kept.
+/// Returns the paths of regular files in a working directory that match one of the patterns `outputs` and can be kept.
 pub(crate) fn matching_paths(work: &Path, outputs: &[String]) -> Vec<String> {
     let (matches, _) = LeftFiles::default().find_matching(work, outputs);
     matches.into_iter().filter(|(_, flaw)| flaw.is_none()).map(|(path, _)| path).collect()
@@ -240,7 +243,7 @@ mod tests {
         assert_eq!(left.files[2].digest, blake3::hash(b"22"));
         for (path, why) in [
             ("stderr", ""),
-            ("[", "no pattern"),
+            ("[", "not a pattern"),
             ("none.txt", "no such file"),
             ("secret", "is a link"),
             ("results/deep", "is a directory"),

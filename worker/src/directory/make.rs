@@ -24,7 +24,7 @@ const PRIVATE: Mode = Mode::S_IRWXU;
 const OPEN: Mode = PRIVATE.union(Mode::from_bits_truncate(0o055));
 const READABLE: Mode = Mode::from_bits_truncate(0o644);
 
-/// Owner and permissions of a directory's files.
+/// Owner and permissions of the files of a directory that is being made, for executable files and for others.
 #[derive(Clone, Copy)]
 struct FileGrant {
     owner: FileOwner,
@@ -45,8 +45,8 @@ impl FileGrant {
     }
 }
 
-/// Makes the working directory in a task's folder, with these inputs and nothing else in it, and returns its path. The
-/// directory belongs to the owner of the folder. Everything that the folder had before is removed.
+/// Makes the working directory in a task's folder, with `inputs` and nothing else in it, and returns its path. The directory
+/// belongs to the owner of the folder. Everything that the folder had before is removed.
 ///
 /// # Errors
 /// A content is damaged; something cannot be written; or the inputs are larger than the directory may be.
@@ -65,9 +65,9 @@ pub fn make_directory(
     Ok(folder.join(WORK))
 }
 
-/// Makes a working directory in `folder` for a program that checks the files that another program has left in the
-/// working directory `left`: with these inputs as they were given, and copies of these regular files of `left`. The
-/// checking program may read all of them and write none.
+/// Makes a working directory in `folder` for a program that checks the files that another program has left in the working directory
+/// `left`: with the given inputs unchanged, and copies of the given regular files of `left`. The checking program may read all
+/// these files and write none.
 ///
 /// # Errors
 /// A content is damaged, a file of `left` can't be read, or something can't be written.
@@ -147,13 +147,13 @@ impl<'a> FolderCursor<'a> {
         Self { root, grant, last: None }
     }
 
-    /// Creates a file at this relative path, with the folders that it is in.
+    /// Creates a file at the relative path `path`, with the folders that contain it.
     fn create_file(&mut self, path: &str) -> io::Result<File> {
         let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
         self.folder_at(parents)?.create_file(OsStr::new(name))
     }
 
-    /// The folder at this relative path, which is made if need be.
+    /// Returns the folder at the relative path `path`, which is made if need be.
     fn folder_at(&mut self, path: &str) -> io::Result<&DirectoryHandle> {
         let folder = match self.last.take() {
             Some((last, folder)) if last == path => folder,

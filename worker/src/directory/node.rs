@@ -67,7 +67,7 @@ impl DirectoryNode {
         Self { path: path.into(), kind, attributes: BTreeMap::new() }
     }
 
-    /// The content of a regular file, and its length in bytes.
+    /// Returns the digest of a regular file's content, and the content's length in bytes; `None` for other objects.
     #[must_use]
     pub fn file_content(&self) -> Option<(&str, u64)> {
         match &self.kind {

@@ -13,8 +13,8 @@ use crate::sparse::{SparseFile, copy_whole, create_private, digest_file};
 /// Length in bytes below which a content is written without a check whether it exists already.
 const SMALL: u64 = 64 << 10;
 
-/// A directory of contents, each in a file named by its digest. A content that an earlier such directory has isn't
-/// copied: both share the file.
+/// A directory of contents, each in a file named by its digest. A content that is in an earlier directory of contents isn't copied:
+/// both share the file (by a hard link).
 #[derive(Debug)]
 pub struct ContentObjects {
     root: PathBuf,
@@ -23,13 +23,13 @@ pub struct ContentObjects {
 }
 
 impl ContentObjects {
-    /// Makes the contents in the existing directory `root`, shared with those in `earlier`.
+    /// Opens the existing directory of contents `root`, which shares files with the directories in `earlier`.
     #[must_use]
     pub fn new(root: PathBuf, earlier: Vec<PathBuf>) -> Self {
         Self { root, earlier }
     }
 
-    /// The path of a content.
+    /// Returns the path of the file with a content.
     pub(crate) fn content_path(&self, digest: &Hash) -> PathBuf {
         self.root.join(digest.to_hex().as_str())
     }
@@ -65,7 +65,7 @@ impl ContentObjects {
         self.earlier.iter().any(|earlier| fs::hard_link(earlier.join(name.as_str()), &to).is_ok())
     }
 
-    /// Links the undamaged file of an earlier checkpoint that has this content; false if there is none.
+    /// Links the file of an earlier checkpoint that has this content, if the file is undamaged; false if there is no such file.
     pub(crate) fn share_sound(&self, found: &Hash, length: u64) -> bool {
         let shared = self.content_path(found).exists() || self.share_earlier(found);
         if shared && !is_sound(&self.content_path(found), (found, length)) {

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::sparse::copy_whole;
 
-/// Makes a directory as the nodes describe it, with the contents of its files from `objects`. Everything else in it
-/// is removed. Everything belongs to the owner of the directory, which must not be in use.
+/// Makes a directory as the nodes describe it, with the contents of its files from `objects`. Everything else in it is removed. All
+/// that is made belongs to the owner of the directory, which must not be in use.
 ///
 /// # Errors
 ///
@@ -106,7 +106,7 @@ fn put_node(
     Ok(())
 }
 
-/// Returns the open directory that contains the object at a path, and the object's name there.
+/// Returns the open directory that contains the object at a path, and the object's name in that directory.
 fn parent_of<'a>(
     root: &DirectoryHandle,
     path: &'a str,

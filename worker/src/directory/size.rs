@@ -7,7 +7,7 @@ use nix::sys::statvfs::fstatvfs;
 
 use super::{DirectoryError, FoundNode, Result, handle::DirectoryHandle, walk_past};
 
-/// The bytes of all files in a directory, holes included; a file of several names counts once.
+/// Returns the bytes of all files in a directory, holes included; a file with several names counts once.
 ///
 /// # Errors
 /// The directory cannot be read, or has too much in it.

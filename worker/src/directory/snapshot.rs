@@ -11,11 +11,11 @@ use super::{
     walk,
 };
 
-/// The permission bits that are saved. Set-user-ID bits are not, so that running a task's file gives nobody another
-/// user.
+/// The permission bits of a file that are saved. Set-user-ID bits aren't, so that nobody gets another user by running a task's
+/// file.
 pub(super) const PERMISSIONS: u32 = 0o777;
-/// The permission bits of a directory that are saved, with the sticky bit and the set-group-ID bit: on a directory
-/// these give nobody another user, and CRIU continues in a directory only if it has all its bits.
+/// The permission bits of a directory that are saved, with the sticky bit and the set-group-ID bit. On a directory these two give
+/// nobody another user, and CRIU restores a process in a directory only if all bits of the directory are as before.
 pub(super) const DIRECTORY_PERMISSIONS: u32 = 0o3777;
 
 /// Saves a directory of a task that is stopped: what is in it, and the contents of its files in `objects`.
@@ -118,7 +118,8 @@ fn link_target(found: &FoundNode<'_>) -> Result<String> {
     })
 }
 
-/// Returns the bytes that the file system of a directory can hold: a task's has the size of its quota.
+/// Returns the bytes that the file system of a directory can hold; the file system of a task's directory has the size of the task's
+/// quota.
 fn disk_room(directory: &Path) -> Result<u64> {
     let stat = DirectoryHandle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
     let stat = stat

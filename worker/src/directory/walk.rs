@@ -64,8 +64,8 @@ pub(crate) fn walk(directory: &Path, see: impl FnMut(&FoundNode<'_>) -> Result<(
     walk_past(directory, see, |_, error| Err(error))
 }
 
-/// Walks as [`walk`] does past objects that `see` must not get or that can't be entered: `unfit` is called with the
-/// path and the reason, and decides whether to skip it.
+/// Walks as [`walk`] does, but past objects that `see` must not get or that can't be entered: for such an object `unfit` is called
+/// with the path and the reason, and an error of `unfit` ends the walk.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub(crate) fn walk_past(
     }
 }
 
-/// Opens a directory that lies `depth` deep.
+/// Opens a directory to walk it; `depth` is the number of directories around it.
 fn enter_level(
     level: &WalkLevel,
     name: &OsStr,

@@ -119,7 +119,7 @@ pub(super) const ALLOWED: &[&[SystemCall]] = &[
     },
 ];
 
-/// Calls that the filter answers with "Operation not permitted", whatever the arguments.
+/// System calls that the filter answers with "Operation not permitted", whatever the arguments.
 pub(super) const REFUSED: &[&[SystemCall]] = &[
     // Other processes: their memory, their files, their registers.
     calls! {
@@ -157,7 +157,7 @@ pub(super) const REFUSED: &[&[SystemCall]] = &[
     calls! { SYS_ioperm SYS_iopl SYS_modify_ldt SYS_uselib SYS_ustat },
 ];
 
-/// A call that the filter answers as if the kernel lacked it: its flags are in memory, which a filter can't read. The C
-/// library then calls `clone` instead.
+/// The system call `clone3`, which the filter answers as if the kernel lacked it: its flags are in memory, which a filter can't
+/// read. The C library then calls `clone` instead.
 #[cfg(test)]
 pub(super) const UNKNOWN: &[SystemCall] = calls! { SYS_clone3 };

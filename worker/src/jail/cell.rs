@@ -25,7 +25,7 @@ use super::{
 pub struct TaskJail {
     users: Option<UserRange>,
     mounts: Option<OwnedFd>,
-    /// Path of CRIU inside the tasks' mount namespace.
+    /// Path of CRIU inside the tasks' mount namespace; `None`: without CRIU, or tasks have no such namespace.
     criu: Option<PathBuf>,
     /// The folder of the tasks' directories, as the worker sees it.
     tasks: PathBuf,
@@ -43,7 +43,7 @@ pub struct TaskJail {
 pub struct JailRequest {
     /// Which parts of the jail the user demands.
     pub demand: JailDemand,
-    /// The range of user ids for tasks.
+    /// Range of user ids that tasks get.
     pub users: UserRange,
     /// True if tasks may use the worker's network.
     pub shares_network: bool,
@@ -52,7 +52,7 @@ pub struct JailRequest {
 }
 
 impl TaskJail {
-    /// Builds a jail from the parts that are available on this host; `None` if no jail is demanded.
+    /// Builds a jail from the parts that are available on this host; returns `None` if no jail is demanded.
     ///
     /// Must be called before there are VMs; it starts threads, which have all ended when it returns.
     ///
@@ -112,7 +112,7 @@ impl TaskJail {
         self.users
     }
 
-    /// Makes a cell for the tasks of a VM with the name `host`.
+    /// Makes the namespaces of the tasks of a VM with the name `host`.
     ///
     /// # Errors
     /// A namespace that can't be made.
@@ -282,11 +282,10 @@ impl JailCell {
         })
     }
 
-    /// Changes this process to a user for good, and removes every way to gain new privileges.
+    /// Changes this process to user `user` for good (`None`: it keeps its user), and removes every way to gain new privileges.
     ///
-    /// # Safety
-    /// In a new process only: the bare calls change this process alone, which the C library's don't. The memory that
-    /// it shares is no longer "dumpable" then, so that nobody of that user can trace it.
+    /// # Safety In a new process only: bare system calls change this process alone, unlike the C library's functions. The memory
+    /// that the process shares is no longer "dumpable" then, so that nobody of that user can trace it.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
     pub(crate) unsafe fn become_user(user: Option<u32>) -> bool {
         // SAFETY: takes numbers.
@@ -302,8 +301,7 @@ impl JailCell {
         }
     }
 
-    /// Puts the list of allowed system calls in force for this process, which must have no way to new
-    /// privileges.
+    /// Puts the filter of system calls in force for this process, which must have no way to new privileges.
     ///
     /// # Safety
     /// In a new process only.
@@ -355,7 +353,7 @@ pub fn path_inside(path: &Path) -> Option<PathBuf> {
 /// Folders that are separate for each task, or that exist in the tasks' root but not for the worker.
 const OWN_FOLDERS: [&str; 7] = ["dev", "etc", "proc", "run/made", "sys", "tmp", "var"];
 
-/// Numbers of capabilities (linux/capability.h).
+/// Numbers of the capabilities that the worker needs (linux/capability.h), here of CAP_CHOWN.
 const CHOWN: u32 = 0;
 const SETGID: u32 = 6;
 const SETUID: u32 = 7;
@@ -408,7 +406,7 @@ fn network_namespace() -> Result<OwnedFd> {
     run_apart(make, JailPart::Network)
 }
 
-/// Creates a new namespace; this thread is in it afterwards.
+/// Creates a new namespace of the kind `flag`, in which this thread is afterwards.
 fn new_namespace(flag: CloneFlags, name: &str, part: JailPart) -> Result<OwnedFd> {
     unshare(flag).map_err(|e| JailError::at_step(part, "making the namespace")(e.into()))?;
     let opened = File::open(format!("/proc/thread-self/ns/{name}"));

@@ -11,7 +11,7 @@ pub type Result<T, E = JailError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[error("tasks can't have {}: {step} failed", part.part_words())]
 pub struct JailError {
-    /// The part of the jail.
+    /// The part of the jail that is not available.
     pub part: JailPart,
     /// The step of building the jail that failed.
     pub step: String,

@@ -14,9 +14,9 @@ pub(super) type FilterProgram = Vec<sock_filter>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallAnswer {
     Allow,
-    /// "Operation not permitted".
+    /// The call fails with "Operation not permitted".
     Refuse,
-    /// "Function not implemented", as by a kernel that has no such call.
+    /// The call fails with "Function not implemented", as in a kernel that has no such call.
     Unknown,
     /// The call is allowed unless it makes a namespace.
     SameNamespaces,
@@ -26,7 +26,7 @@ enum CallAnswer {
     NoPushes,
 }
 
-/// Calls whose arguments are checked.
+/// System calls whose arguments the filter checks, each with the check.
 const INSPECTED: [(libc::c_long, CallAnswer); 4] = [
     (libc::SYS_clone, CallAnswer::SameNamespaces),
     (libc::SYS_socket, CallAnswer::UsualFamilies),
@@ -60,18 +60,19 @@ const ARCHITECTURE: Option<u32> = Some(0xC000_00B7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE: Option<u32> = None;
 
-/// Places in `struct seccomp_data` of the number of the call, the architecture, and the lower halves of the first two arguments.
+/// Offsets in bytes in `struct seccomp_data`, here of the system call's number; below of the architecture and of the lower halves
+/// of the first two arguments.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const FIRST: u32 = 16;
 const SECOND: u32 = 24;
 
-/// Makes the filter program for the lists of [`calls`](super::calls), which searches the call's number by halves. A
-/// call by the numbers of another architecture, as of a 32-bit program, ends the task.
+/// Makes the filter program for the lists of [`calls`](super::calls), which finds a call's number by binary search. A call by the
+/// numbers of another architecture, as of a 32-bit program, ends the task.
 ///
 /// # Errors
 ///
-/// There is no list for this kind of processor, or a call is in it twice.
+/// There is no list for this kind of processor, or a call is in the list twice.
 pub(super) fn filter_program() -> io::Result<FilterProgram> {
     let Some(architecture) = ARCHITECTURE else {
         let kind = std::env::consts::ARCH;
@@ -88,7 +89,7 @@ pub(super) fn filter_program() -> io::Result<FilterProgram> {
     Ok(program)
 }
 
-/// Returns the answers of all listed calls.
+/// Returns the filter's answers to all listed system calls, by the call's number.
 fn call_answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     let of = |lists: &'static [&'static [super::calls::SystemCall]], answer| {
         lists.iter().copied().flatten().map(move |call| (call.name, call.number, answer))
@@ -122,7 +123,7 @@ fn answer_ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> 
     ranges
 }
 
-/// Makes a program that finds the range of the loaded number by halves, and answers.
+/// Makes a filter program that finds the range of the loaded call number by binary search, and gives the range's answer.
 fn search_ranges(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     if let [(_, answer)] = ranges {
         return Ok(look_and_answer(*answer));
@@ -141,7 +142,7 @@ fn search_ranges(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     Ok(program)
 }
 
-/// Makes a program that gives an answer, after checking the arguments if need be.
+/// Makes a filter program that gives an answer to a system call, after checking the call's arguments if need be.
 fn look_and_answer(what: CallAnswer) -> FilterProgram {
     let allow = return_action(libc::SECCOMP_RET_ALLOW);
     let refuse = return_action(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
@@ -166,7 +167,7 @@ fn look_and_answer(what: CallAnswer) -> FilterProgram {
     }
 }
 
-/// Makes a program that gives the first of two answers if the word at `from` is one of `these`, and the second
+/// Makes a filter program that gives the first of two answers if the word at offset `from` is one of `these`, and the second
 /// otherwise.
 fn one_of(from: u32, these: &[u32], [one, none]: [sock_filter; 2]) -> FilterProgram {
     let tests = these.iter().zip((0..these.len()).rev()).map(|(value, left)| {

@@ -11,7 +11,7 @@ use nix::{
 use super::{CELL, JailCell};
 
 impl JailCell {
-    /// Opens the tasks' root, to read what is below it; `None`: tasks have no root of their own.
+    /// Opens the tasks' root directory, to read the files below it; `None`: tasks have no root of their own.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl JailCell {
         self.call_filter().is_some()
     }
 
-    /// The filter of system calls as the kernel, and so CRIU, has it.
+    /// Returns the filter of system calls in the kernel's form, which CRIU's images have too; `None`: there is no filter.
     pub(crate) fn filter_bytes(&self) -> Option<Vec<u8>> {
         let lines = self.call_filter()?.iter();
         let bytes = lines.flat_map(|line| {

@@ -4,9 +4,10 @@
 pub const FILE_BYTES: u64 = 64 << 20;
 /// The number of files that a process of a task may have open.
 pub const OPEN_FILES: u64 = 1024;
-/// Most processes and threads of a VM's tasks, beside those for each vCPU; they include CRIU during a restore.
+/// Processes and threads that a VM's tasks may have in addition to [`PIDS_PER_VCPU`] for each vCPU; CRIU counts too during a
+/// restore.
 pub const PIDS: u64 = 64;
-/// Processes and threads for each vCPU of a VM.
+/// Processes and threads that a VM's tasks may have for each vCPU of the VM.
 pub const PIDS_PER_VCPU: u64 = 64;
 
 /// Limits of a program that differ from program to program.

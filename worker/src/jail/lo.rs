@@ -22,9 +22,16 @@ pub fn switch_on() -> io::Result<()> {
 
 /// Adds an address to the loopback device of this thread's network namespace, under a label such as `lo:1`.
 pub(crate) fn take_address(label: &std::ffi::CStr, address: Ipv4Addr) -> io::Result<()> {
-    for (call, address) in
-        [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::BROADCAST)]
-    {
+    set_addresses(label, address, Ipv4Addr::BROADCAST)
+}
+
+/// Sets the address and the mask of a device of this thread's network namespace, or of a label of it.
+pub(super) fn set_addresses(
+    label: &std::ffi::CStr,
+    address: Ipv4Addr,
+    mask: Ipv4Addr,
+) -> io::Result<()> {
+    for (call, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, mask)] {
         let mut request = device_request(label);
         request.ifr_ifru.ifru_addr = socket_address(address);
         ask_kernel(libc::AF_INET, call, &request)?;
@@ -39,9 +46,9 @@ pub(crate) fn take_address_v6(address: Ipv6Addr) -> io::Result<()> {
     ask_kernel(libc::AF_INET6, libc::SIOCSIFADDR, &request)
 }
 
-/// Makes a request about the device with this name.
+/// Makes a request about the network device called `name`.
 #[expect(unsafe_code, reason = "a record of the C library, all of whose bits may be zero")]
-fn device_request(name: &std::ffi::CStr) -> libc::ifreq {
+pub(super) fn device_request(name: &std::ffi::CStr) -> libc::ifreq {
     // SAFETY: all-zero is a valid request.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
@@ -50,7 +57,7 @@ fn device_request(name: &std::ffi::CStr) -> libc::ifreq {
     request
 }
 
-/// An address in the form of requests: its family, a port, and its four bytes.
+/// Converts an address to the form that requests need: its family, a port, and its four bytes.
 fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     let mut data = [0; 14];
     for (to, from) in data.iter_mut().skip(2).zip(address.octets()) {
@@ -62,7 +69,11 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
 
 /// Makes a request to the kernel about the devices of this thread's network namespace.
 #[expect(unsafe_code, reason = "no library here sets a device's flags and addresses")]
-fn ask_kernel<T>(family: libc::c_int, call: libc::c_ulong, request: &T) -> io::Result<()> {
+pub(super) fn ask_kernel<T>(
+    family: libc::c_int,
+    call: libc::c_ulong,
+    request: &T,
+) -> io::Result<()> {
     // SAFETY: takes numbers; a new descriptor that nobody else owns comes of it.
     let socket = unsafe {
         let fd = libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);

@@ -16,6 +16,7 @@
 
 mod calls;
 mod cell;
+mod device;
 mod error;
 mod filter;
 mod lent;
@@ -28,6 +29,7 @@ mod users;
 mod view;
 
 pub use cell::{JailCell, JailRequest, TaskJail, path_inside};
+pub(crate) use device::open_network_device;
 pub use error::{JailError, Result};
 pub use limits::{FILE_BYTES, OPEN_FILES, PIDS, PIDS_PER_VCPU, ProgramBounds};
 pub use lo::switch_on;

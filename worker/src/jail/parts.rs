@@ -40,7 +40,7 @@ impl JailPart {
         }
     }
 
-    /// Capabilities that the worker needs for the part, named without `CAP_`.
+    /// Returns the capabilities that the worker needs for the part, named without `CAP_`.
     #[must_use]
     pub const fn needed_capabilities(self) -> &'static [&'static str] {
         match self {
@@ -59,13 +59,13 @@ pub enum JailDemand {
     /// All parts are demanded; else the worker does not start.
     #[default]
     Full,
-    /// The parts that are available on this host; the worker logs which are missing.
+    /// The tasks get the parts that are available on this host; the worker logs which are missing.
     Partial,
     /// No jail: tasks run as the worker's user.
     None,
 }
 
-/// Error: a text doesn't name a demand.
+/// Error: the contained text isn't the name of a demand on the jail.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}: no such jail; give full, partial or none")]
 pub struct DemandError(String);

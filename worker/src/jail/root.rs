@@ -20,11 +20,11 @@ use super::{JailError, JailPart, Result};
 
 /// Directory of the tasks' mount namespace that is the root directory of tasks.
 pub const CELL: &str = "/cell";
-/// Directory of the namespace where a file system is mounted briefly before it is moved to its final place.
+/// Directory of the tasks' mount namespace where a file system is mounted briefly before it is moved to its final place.
 pub(super) const HOLD: &str = "/hold";
 /// Directory with the files of `/etc` that are made for a task; `/etc` has links to them.
 pub(super) const MADE: &str = "/run/made";
-/// The place of CRIU's directory in the namespace.
+/// Path of CRIU's directory in the tasks' mount namespace.
 const CRIU: &str = "run/criu";
 /// Directories of programs and libraries, if a host has them.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -74,14 +74,15 @@ const OF_SYS: [&str; 6] = [
     "kernel/mm/transparent_hugepage/hpage_pmd_size",
     "kernel/mm/transparent_hugepage/shmem_enabled",
 ];
-/// Links to folders that every system has.
+/// Links to folders that are in the tasks' root as on every system.
 const FOLDER_LINKS: [(&str, &str); 4] =
     [("var/run", "/run"), ("var/lock", "/run/lock"), ("var/tmp", "/tmp"), ("run/lock", "/tmp")];
 
 /// Paths of the worker that are visible in a jail.
 #[derive(Clone, Debug)]
 pub struct JailLayout {
-    /// A directory of the worker in which the root is made; it stays empty.
+    /// A directory of the worker on which the tasks' root is mounted while it is made; outside of the jail the directory stays
+    /// empty.
     pub mount_point: PathBuf,
     /// Directories of tasks, at the path where tasks find them.
     pub tasks: PathBuf,
@@ -92,7 +93,7 @@ pub struct JailLayout {
 }
 
 impl JailLayout {
-    /// The path of CRIU in the namespace.
+    /// Returns the path of CRIU in the tasks' mount namespace; `None` without CRIU.
     pub(super) fn criu_inside(&self) -> Option<PathBuf> {
         let name = canonical_program(self.criu.as_deref()?).ok()?.file_name()?.to_owned();
         Some(Path::new("/").join(CRIU).join(name))
@@ -196,12 +197,13 @@ fn bind_system(place: &Path) -> Step {
     Ok(())
 }
 
-/// Makes the other files of a task's root, beside programs and devices, and mount points for each task's own files
+/// Makes the files of the tasks' root other than programs and devices, and the mount points for each task's own files
 /// ([`super::view`]).
 fn small_system(cell: &Path, shares_network: bool) -> Step {
     let folders = [
         "dev/pts",
         "dev/shm",
+        "home",
         "proc",
         "run",
         "tmp",
@@ -320,7 +322,7 @@ fn bind_devices(place: &Path) -> Step {
     Ok(())
 }
 
-/// Makes `root` the root of this thread's namespace, read-only, and leaves all else behind.
+/// Makes `root` the read-only root of this thread's mount namespace, and unmounts everything else in that namespace.
 fn enter_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     pivot_root(".", ".")?;

@@ -12,10 +12,11 @@ use std::{
 use nix::mount::{MntFlags, MsFlags};
 use nix::sched::CloneFlags;
 
-/// A step of a process that shares all memory with the worker: all data that the step needs is made beforehand.
+/// A step by which a new process makes a task's view of files. The process shares all memory with the worker, so all data that the
+/// step needs is made beforehand.
 #[derive(Debug)]
 pub(super) enum JailStep {
-    /// Leave the mount namespace for a copy of that namespace.
+    /// Move the process to a copy of its mount namespace.
     Unshare,
     Mount {
         source: Option<CString>,
@@ -26,7 +27,7 @@ pub(super) enum JailStep {
         /// True if the step may fail because its source or target is missing.
         may_lack: bool,
     },
-    /// Unmount what is mounted at this path.
+    /// Unmount the file system that is mounted at the given path.
     Unmount(CString),
     Directory {
         path: CString,
@@ -84,7 +85,7 @@ impl JailStep {
     }
 }
 
-/// Writes a file with this content that everybody may read; returns whether that succeeded.
+/// Writes a file that everybody may read, with the content `content`; returns whether that succeeded.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
 unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     // SAFETY: a string and bytes that live as long as this, and a descriptor of this function's.
@@ -101,7 +102,7 @@ unsafe fn write(path: &CStr, content: &[u8]) -> bool {
     }
 }
 
-/// Steps that are carried out one after the other.
+/// Steps by which a new process makes a task's view of files, carried out one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JailSteps(pub(super) Vec<JailStep>);
 
@@ -130,12 +131,12 @@ impl JailSteps {
         self.add_mount(from, to, None, MsFlags::MS_BIND, "")
     }
 
-    /// Mounts `from` over `to`, if both exist.
+    /// Adds a step that mounts `from` over `to`, if both exist.
     pub(super) fn add_cover(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         self.if_there(from, to, MsFlags::MS_BIND)
     }
 
-    /// Makes `path` read-only, if it exists.
+    /// Adds a step that makes `path` read-only, if it exists.
     pub(super) fn add_protection(&mut self, path: &Path) -> io::Result<()> {
         self.if_there(path, path, MsFlags::MS_BIND)?;
         self.if_there(path, path, read_only())

@@ -2,14 +2,14 @@
 
 use std::{fmt, str::FromStr};
 
-/// One in this many users, at the end of the range, is reserved for checks.
+/// The last 1/n of the range of users is reserved for checks of tasks' results; this is n.
 const OF_CHECKS: u32 = 10;
 
-/// A range of user IDs. Each task has one of them, which no other task on its host has. The group of the same number is
-/// the task's group.
+/// A range of user IDs. Each task has a user of the range, which no other task on its host has. The group of the same number is the
+/// task's group.
 ///
-/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for checks of
-/// tasks' results; checks are never checkpointed, and no task has one of their users.
+/// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of the range is for checks of
+/// tasks' results, which are never checkpointed; no task has one of these users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserRange {
     first: u32,
@@ -57,7 +57,8 @@ impl UserRange {
         (self.first..=self.last - self.check_count()).contains(&user)
     }
 
-    /// Returns the number of users; one less for the range of all possible numbers, as that can't be counted.
+    /// Returns the number of users in the range; one less for the range of all 32-bit numbers, whose count doesn't fit into 32
+    /// bits.
     fn user_count(&self) -> u32 {
         (self.last - self.first).saturating_add(1)
     }

@@ -21,6 +21,8 @@ use super::{
 /// Folders in a task's directory for its `/tmp` and its `/dev/shm`: they are part of its checkpoints, and count for
 /// the size of the directory.
 const FOLDERS: [(&str, &str); 2] = [("tmp", "tmp"), ("shm", "dev/shm")];
+/// Folder in an instance's directory for its `/home`.
+const HOMES: (&str, &str) = ("home", "home");
 /// Mode of a task's `/tmp` and `/dev/shm`, as on every system.
 const FOR_ALL: u32 = 0o1777;
 
@@ -52,12 +54,14 @@ pub struct ViewOccupant {
     pub user: Option<u32>,
     /// Path of the task's directory outside of the jail.
     pub directory: PathBuf,
+    /// Further names of the user of an instance, which also has a `/home`; `None`: it is a task.
+    pub names: Option<Vec<String>>,
 }
 
 /// The mount namespace that a process works in.
 #[derive(Debug)]
 pub enum MountView {
-    /// The mount namespace from which the tasks' own are made: no task is in it.
+    /// The mount namespace of which each task's own is a copy; no task runs in it.
     Common,
     /// The mount namespace of a running task, as an open file.
     Of(OwnedFd),
@@ -97,7 +101,7 @@ impl MountView {
     }
 }
 
-/// The steps that make a task's view.
+/// The steps by which a new process makes a task's view of files.
 #[derive(Debug)]
 pub struct NewView(JailSteps);
 
@@ -115,17 +119,22 @@ impl NewView {
         host: &str,
         with_processes: bool,
     ) -> io::Result<Self> {
-        let ViewOccupant { user, directory } = occupant;
-        provide_folders(directory, *user)?;
+        let ViewOccupant { user, directory, names } = occupant;
+        let folders: Vec<_> = FOLDERS.into_iter().chain(names.as_ref().map(|_| HOMES)).collect();
+        provide_folders(directory, *user, &folders)?;
         let mut steps = JailSteps(vec![JailStep::Unshare]);
         let none = Path::new("");
         steps.add_mount(none, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, "")?;
         only_its_directory(&mut steps, directory, tasks)?;
-        for (folder, place) in FOLDERS {
+        for (folder, place) in folders {
             steps.add_bind(&path_inside(&directory.join(folder)), &Path::new(CELL).join(place))?;
         }
         let terminals = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
-        let options = "newinstance,ptmxmode=0666,mode=620";
+        // An ssh server, which is not root, can't give terminals to the group that they are expected to have.
+        let options = match names {
+            Some(_) => "newinstance,ptmxmode=0666,mode=620,gid=5",
+            None => "newinstance,ptmxmode=0666,mode=620",
+        };
         steps.add_mount(
             Path::new("devpts"),
             &path_inside(Path::new("/dev/pts")),
@@ -133,7 +142,7 @@ impl NewView {
             terminals,
             options,
         )?;
-        made_files(&mut steps, *user, directory, host)?;
+        made_files(&mut steps, occupant, host)?;
         if with_processes {
             steps.0.extend(processes_steps()?.0);
         }
@@ -143,8 +152,7 @@ impl NewView {
 
 /// Prepares the steps by which a process mounts a `/proc` for the PID namespace of its task.
 ///
-/// # Errors
-/// None of these paths holds a NUL byte.
+/// # Errors A path holds a NUL byte, which none of the paths used here does.
 pub(crate) fn processes_view() -> io::Result<NewView> {
     processes_steps().map(NewView)
 }
@@ -185,7 +193,7 @@ fn processes_steps() -> io::Result<JailSteps> {
     Ok(steps)
 }
 
-/// Hides all tasks' directories but one.
+/// Adds steps that hide all tasks' directories but `directory`.
 fn only_its_directory(steps: &mut JailSteps, directory: &Path, tasks: &Path) -> io::Result<()> {
     let Ok(relative) = directory.strip_prefix(tasks) else {
         let why = format!("{} is not in {}", directory.display(), tasks.display());
@@ -210,13 +218,9 @@ fn only_its_directory(steps: &mut JailSteps, directory: &Path, tasks: &Path) -> 
     steps.add_mount(hold, &path, None, MsFlags::MS_MOVE, "")
 }
 
-/// Makes the files of `/etc` that are a task's own: its user, and its VM's name.
-fn made_files(
-    steps: &mut JailSteps,
-    user: Option<u32>,
-    directory: &Path,
-    host: &str,
-) -> io::Result<()> {
+/// Adds steps that make the files of `/etc` that differ from task to task, as they have the task's user or its VM's name.
+fn made_files(steps: &mut JailSteps, occupant: &ViewOccupant, host: &str) -> io::Result<()> {
+    let ViewOccupant { user, directory, names } = occupant;
     let made = path_inside(Path::new(MADE));
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     steps.add_mount(
@@ -229,7 +233,9 @@ fn made_files(
     let (mut users, mut groups) = (String::new(), String::new());
     if let Some(user) = user {
         let home = directory.join("work");
-        users = format!("{NAME}:x:{user}:{user}::{}:{SHELL}\n", home.display());
+        let names = [NAME].into_iter().chain(names.iter().flatten().map(String::as_str));
+        let line = |name| format!("{name}:x:{user}:{user}::{}:{SHELL}\n", home.display());
+        users = names.map(line).collect();
         groups = format!("{NAME}:x:{user}:\n");
     }
     let root = format!("root:x:0:0:root:/:{SHELL}\n");
@@ -255,8 +261,12 @@ pub const ONE_COPY: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", 
 pub const SHELL: &str = "/bin/sh";
 
 /// Makes the missing folders of a task that is not running, and gives them to the task.
-fn provide_folders(directory: &Path, user: Option<u32>) -> io::Result<()> {
-    for (folder, _) in FOLDERS {
+fn provide_folders(
+    directory: &Path,
+    user: Option<u32>,
+    folders: &[(&str, &str)],
+) -> io::Result<()> {
+    for (folder, _) in folders {
         let path = directory.join(folder);
         match fs::symlink_metadata(&path) {
             // Of a checkpoint: it is the task's, who may have put something else in its place.
@@ -318,7 +328,7 @@ mod tests {
         let directory = tasks.path().join("run/7");
         fs::create_dir_all(&directory).unwrap();
         symlink("/", directory.join("tmp")).unwrap();
-        let occupant = ViewOccupant { user: None, directory: directory.clone() };
+        let occupant = ViewOccupant { user: None, directory: directory.clone(), names: None };
         let view = NewView::prepare_view(&occupant, tasks.path(), "vm7", true).unwrap();
         for folder in ["tmp", "shm"] {
             let found = fs::symlink_metadata(directory.join(folder)).unwrap();
@@ -338,7 +348,7 @@ mod tests {
     #[test]
     fn a_directory_that_is_not_among_the_tasks_is_refused() {
         let (tasks, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let occupant = ViewOccupant { user: None, directory: other.path().to_owned() };
+        let occupant = ViewOccupant { user: None, directory: other.path().to_owned(), names: None };
         let refused = NewView::prepare_view(&occupant, tasks.path(), "vm7", true).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
     }

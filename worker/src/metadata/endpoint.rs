@@ -29,7 +29,7 @@ const CONNECTIONS: usize = 64;
 /// Pause after the kernel had no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Metadata endpoint of one VM: its service, and the address that it listens on. Dropping it closes the endpoint.
+/// Metadata endpoint of one VM: its service, and the address that the service listens on. Dropping the value closes the endpoint.
 #[derive(Debug)]
 pub struct Endpoint {
     state: Arc<State>,
@@ -38,19 +38,19 @@ pub struct Endpoint {
     serving: Vec<AbortHandle>,
 }
 
-/// State that all connections share.
+/// State that all connections to a VM's metadata endpoint share.
 #[derive(Debug)]
 pub(super) struct State {
     service: Mutex<MetadataService>,
-    /// Changes whenever something is announced.
+    /// Channel that changes whenever an event is announced to the VM.
     changed: watch::Sender<()>,
-    /// Changes when all connections must be closed.
+    /// Channel that changes when all connections must be closed.
     hung_up: watch::Sender<()>,
     hop_limit: Option<u32>,
 }
 
 impl Endpoint {
-    /// Listens in the network of a VM's tasks, or on a port of its own if they share the worker's network. Must be
+    /// Opens the endpoint in the network of a VM's tasks, or on a port of its own if the tasks share the worker's network. Must be
     /// called within a runtime; blocks for as long as a thread takes to start.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Endpoint {
         Self::answer_at(listeners, service, hop_limit)
     }
 
-    /// Answers at this address as the endpoint of a VM does. Must be called within a runtime.
+    /// Listens at `address`, and answers there as the endpoint of a VM does. Must be called within a runtime.
     ///
     /// # Errors
     ///
@@ -185,7 +185,7 @@ async fn serve_connections(listener: TcpListener, turns: Arc<Semaphore>, state: 
 }
 
 impl State {
-    /// The state of an endpoint that has no connection yet.
+    /// Makes the state of an endpoint that has no connection yet.
     pub(super) fn new(service: MetadataService, hop_limit: Option<u32>) -> Self {
         let (changed, _) = watch::channel(());
         let (hung_up, _) = watch::channel(());

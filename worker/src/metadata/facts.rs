@@ -1,20 +1,21 @@
 //! Facts about a VM that the coordinator sends, as the VM's metadata show them.
 
+use std::net::Ipv4Addr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dormouse_metadata::{
-    InterruptionNotice, TakingAction, UnixTime, VmAnnouncement, VmFacts, VmMarket, VmPlace,
-    address_of_vm,
+    InstanceAccess, InterruptionNotice, RoleCredentials, TakingAction, UnixTime, VmAnnouncement,
+    VmFacts, VmMarket, VmPlace, address_of_vm,
 };
 use dormouse_proto::v1::{Announce, CreateVm, Metadata, announce::What};
 use dormouse_units::{Speedup, Time};
 
 use crate::micros::whole_micros;
 
-/// Zone of a VM without a zone.
+/// Availability zone that is shown for a VM without a zone.
 const ZONE: &str = "us-east-1a";
 
-/// The clock on which the times of a VM's metadata are.
+/// The clock that gives the times in a VM's metadata: the run's clock, or the host's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     /// Factor by which the run's clock is faster than the wall clock.
@@ -24,7 +25,7 @@ pub(crate) struct Clock {
     pub(crate) zero_unix_us: Option<u64>,
 }
 
-/// An instant on both clocks.
+/// An instant on the host's wall clock and on the run's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     /// Microseconds since 1970, by the wall clock.
@@ -40,13 +41,13 @@ impl Moment {
     }
 }
 
-/// The instant that the wall clock shows.
+/// Returns the current time of the wall clock.
 #[must_use]
 pub fn unix_now() -> UnixTime {
     UnixTime::from_micros(unix_us())
 }
 
-/// Microseconds since 1970, by the wall clock.
+/// Returns the current time of the wall clock in microseconds since 1970.
 fn unix_us() -> u64 {
     whole_micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
@@ -71,7 +72,7 @@ impl Clock {
     }
 }
 
-/// Makes the facts of a VM that was created at this moment.
+/// Makes the facts that a VM's metadata show; `created` is when the VM was created.
 pub(crate) fn vm_facts(
     run: &str,
     create: &CreateVm,
@@ -83,18 +84,43 @@ pub(crate) fn vm_facts(
     let zone = if zone.is_empty() { ZONE } else { zone };
     VmFacts {
         identity: format!("{run}/{}", create.vm),
+        instance_id: of.instance_id.clone(),
+        image_id: of.image_id.clone(),
         kind: kind.to_owned(),
         place: VmPlace::of_zone(zone),
         market: if of.spot { VmMarket::Spot } else { VmMarket::OnDemand },
         launched: clock.shown_time(None, made),
-        address: address_of_vm(create.vm),
+        address: own_address(create.vm, of),
         tags: of.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone())).collect(),
         user_data: of.user_data.clone(),
+        security_groups: of.security_groups.clone(),
+        access: instance_access(of),
     }
 }
 
-/// Converts an announcement of a command that was decided at this moment; `None`: this version doesn't know such
-/// announcements.
+/// Makes the part of a VM's facts that says how the VM is reached, and what it may call.
+fn instance_access(of: &Metadata) -> InstanceAccess {
+    InstanceAccess {
+        public_address: of.public_address.as_deref().and_then(|address| address.parse().ok()),
+        public_key: of.public_key.as_ref().map(|key| (key.name.clone(), key.text.clone())),
+        role: of.role.as_ref().map(|role| RoleCredentials {
+            name: role.name.clone(),
+            profile: role.profile.clone(),
+            access_key: role.access_key.clone(),
+            secret: role.secret.clone(),
+            token: role.token.clone(),
+        }),
+    }
+}
+
+/// Returns the address of a VM: the one that its metadata name, else the one that its number gives.
+pub(crate) fn own_address(vm: u32, of: &Metadata) -> Ipv4Addr {
+    let named = of.address.as_deref().and_then(|address| address.parse().ok());
+    named.unwrap_or_else(|| address_of_vm(vm))
+}
+
+/// Converts the announcement of a command, with the moment of its decision; `None`: programs aren't told of it, or this
+/// version of the program doesn't know the announcement.
 pub(crate) fn read_announcement(
     said: &Announce,
     clock: Clock,
@@ -108,14 +134,13 @@ pub(crate) fn read_announcement(
         What::TerminateAtUs(at) => interruption(TakingAction::Terminate, at),
         What::StopAtUs(at) => interruption(TakingAction::Stop, at),
         What::HibernateAtUs(at) => interruption(TakingAction::Hibernate, at),
+        What::Booted(_) | What::KeepFiles(_) | What::ForgetFiles(_) => return None,
         What::Rebalance(_) => VmAnnouncement::Rebalance(clock.shown_time(None, decided)),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use dormouse_proto::v1::Tag;
 
     use super::*;
@@ -155,6 +180,10 @@ mod tests {
             CreateVm { vm: 7, kind: "c3.large@eu-west-1b".to_owned(), ..CreateVm::default() };
         let tags = vec![Tag { name: "team".to_owned(), value: "weather".to_owned() }];
         let of = Metadata { spot: true, tags, ..Metadata::default() };
+        assert_eq!(
+            own_address(7, &Metadata { address: Some("172.31.0.9".to_owned()), ..of.clone() }),
+            Ipv4Addr::new(172, 31, 0, 9)
+        );
         let made = Moment { unix_us: 5, run: None };
         let facts = vm_facts("run", &create, &of, clock, made);
         assert_eq!((facts.kind.as_str(), facts.place.region.as_str()), ("c3.large", "eu-west-1"));

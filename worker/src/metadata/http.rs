@@ -14,14 +14,14 @@ use super::endpoint::State;
 
 /// Time that a client may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most bytes of a request line with its headers.
+/// The most bytes of a request line with all headers of the request.
 const HEAD_BYTES: usize = 16 << 10;
-/// The most headers.
+/// The most headers of a request.
 const HEADERS: usize = 64;
-/// The most bytes of a body.
+/// The most bytes of a request's body.
 const BODY_BYTES: usize = 16 << 10;
 
-/// Answers the only request of a connection.
+/// Answers the only request of a connection to a VM's metadata endpoint.
 pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) {
     let answer = service_fn(|request| async {
         let response = match read(request).await {
@@ -42,7 +42,7 @@ pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, stat
     }
 }
 
-/// Reads a request; as an error, the status with which it is refused.
+/// Reads a request; the error is the HTTP status with which the request is refused.
 async fn read(request: hyper::Request<Incoming>) -> Result<HttpRequest, hyper::StatusCode> {
     let (head, body) = request.into_parts();
     let method = match head.method {

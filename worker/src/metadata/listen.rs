@@ -9,16 +9,16 @@ use std::{
 
 use crate::jail::{take_address, take_address_v6};
 
-/// The address at which clouds answer.
-pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
-/// The address at which EC2 answers in networks of version 6.
+/// The IPv4 address of clouds' metadata services.
+pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+/// The address of EC2's metadata service in IPv6 networks.
 pub(super) const ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
-/// The port at which clouds answer.
+/// The port of clouds' metadata services.
 pub(super) const PORT: u16 = 80;
 
-/// The longest time that the kernel may take with a new address of version 6: it needs a fifth of a second at most.
+/// The longest time that the kernel may take until a new IPv6 address can be used; it needs a fifth of a second at most.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Interval at which a new address is checked.
+/// Interval at which is checked whether a new IPv6 address can be used.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Listens at the clouds' addresses in this thread's network, which also gets the VM's own address. IPv6 is left out
@@ -60,7 +60,7 @@ fn is_usable(address: IpAddr) -> io::Result<()> {
     UdpSocket::bind(SocketAddr::new(address, 0))?.connect(SocketAddr::new(address, PORT))
 }
 
-/// Returns whether an error means that an address is too new.
+/// Returns whether an error means that an address can't be used yet, as it is too new.
 fn is_early(error: &io::Error) -> bool {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable};
     matches!(error.kind(), AddrNotAvailable | HostUnreachable | NetworkUnreachable)

@@ -14,7 +14,8 @@ mod untrusted;
 
 pub use endpoint::{Endpoint, random_key};
 pub use facts::unix_now;
-pub(crate) use facts::{Clock, Moment, read_announcement, vm_facts};
+pub(crate) use facts::{Clock, Moment, own_address, read_announcement, vm_facts};
+pub(crate) use listen::ADDRESS as METADATA_ADDRESS;
 pub use listen::listen_in_vm;
 pub(crate) use notice_file::leave_notice;
 pub use untrusted::metadata_connection;

@@ -11,11 +11,11 @@ pub struct PictureChange {
     pub process: u32,
     /// The name of the process.
     pub name: String,
-    /// Name of the fact, such as that of a descriptor.
+    /// Name of the fact about the process, such as that of a descriptor.
     pub about: String,
-    /// The fact when the checkpoint began; `None`: the fact did not exist.
+    /// The text of the fact when the checkpoint began; `None`: the fact did not exist.
     pub before: Option<String>,
-    /// The fact after the restore; `None`: the fact no longer exists.
+    /// The text of the fact after the restore; `None`: the fact no longer exists.
     pub after: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl PictureChange {
         Self::new((process, name), GONE, (Some(name), None))
     }
 
-    /// Returns what a program can do about this difference.
+    /// Returns, in words, what a program can do about this difference that a restore has made.
     fn remedy(&self) -> &'static str {
         let about = self.about.rsplit(": ").next().unwrap_or(&self.about);
         let is_of_descriptor = self.about.starts_with("descriptor ");

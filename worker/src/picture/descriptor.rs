@@ -18,16 +18,16 @@ const FIELDS: [&str; 7] =
 /// Ending of the name of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// Objects that the kernel identifies by a number instead of a name, such as pipes. They are numbered in the order in
-/// which they are met, since two descriptors of one object must still be of one object after a restore.
+/// Objects that the kernel identifies by a number instead of a name, such as pipes. They are numbered anew in the order of first
+/// use, by which two descriptors of the same object can be recognised after a restore.
 #[derive(Debug, Default)]
 pub(super) struct SharedObjects {
     met: BTreeMap<String, usize>,
 }
 
 impl SharedObjects {
-    /// Returns a name for an object, with its number in this order: `pipe:[812]` becomes `pipe 3`; `None`: the link
-    /// leads to a named file.
+    /// Returns a name for the object that a link of `/proc/PID/fd` leads to, with its new number: `pipe:[812]` becomes `pipe 3`;
+    /// `None`: the link leads to a named file.
     fn name(&mut self, link: &str) -> Option<String> {
         let (kind, number) = link.split_once(":[")?;
         if !number.ends_with(']') || !matches!(kind, "pipe" | "socket") {
@@ -110,8 +110,8 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     facts
 }
 
-/// Returns the flags of a descriptor that matter after it was opened: others, such as O_DIRECTORY and O_LARGEFILE,
-/// matter for open(2) alone.
+/// Returns the flags of a descriptor that matter after it was opened, in words. Others, such as O_DIRECTORY and O_LARGEFILE, matter
+/// for open(2) alone.
 fn flags_of(octal: &str) -> String {
     const NAMED: [(libc::c_int, &str); 9] = [
         (libc::O_APPEND, "append"),

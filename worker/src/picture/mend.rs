@@ -18,8 +18,8 @@ use super::{
 };
 use crate::process::pidfd;
 
-/// Corrects the differences between a picture and the present state of the restored task among these processes, as far
-/// as possible, and describes the remaining ones; `None`: the task can't be read.
+/// Corrects, as far as possible, what differs between a picture of a task before its checkpoint and its restored state, and
+/// describes the remaining differences. `processes` has the restored processes; `None`: they can't be read.
 #[must_use]
 pub fn mend_differences(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<String>> {
     let after = TaskPicture::take_restored(processes)?;
@@ -46,7 +46,7 @@ fn known_threads(processes: &BTreeSet<i32>) -> BTreeMap<u32, i32> {
     threads.filter_map(|thread| Some((process::own_number(thread)?, thread))).collect()
 }
 
-/// Corrects one changed fact; `None`: the fact can't be corrected.
+/// Sets one changed fact of a restored process back to its earlier value; `None`: the fact can't be corrected.
 fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Result<()>> {
     let before = change.before.as_deref()?;
     let (of, what) = change.about.rsplit_once(": ").unwrap_or(("", &change.about));

@@ -22,13 +22,13 @@ use crate::jail::path_inside;
 pub struct ProcessPicture {
     /// The name of the process, as `ps` has it.
     pub name: String,
-    /// Facts by name, such as `descriptor 5` or `thread 12: nice`.
+    /// What the kernel reports about the process, by names such as `descriptor 5` or `thread 12: nice`.
     pub facts: BTreeMap<String, String>,
 }
 
-/// Text for a fact that can't be found out at such a moment, and that counts as no difference.
+/// Text for a fact that can't be read while the task is stopped; it doesn't count as a difference.
 pub(super) const UNKNOWN: &str = "not known";
-/// The longest text of a fact, in bytes.
+/// The longest text of a recorded fact about a process, in bytes.
 const FACT_BYTES: usize = 300;
 /// Fields of `/proc/PID/status`, and their names in facts.
 const STATUS: [(&str, &str); 11] = [
@@ -57,16 +57,15 @@ const SETTINGS: [(&str, &str); 4] = [
     ("personality", "personality"),
     ("timerslack_ns", TIMER_SLACK),
 ];
-/// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends the first to a process that it restores
-/// stopped.
+/// Bits of SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends SIGSTOP to a process that it restores stopped.
 const STOPS: u64 = 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
-/// SIGCONT in a set of signals.
+/// Bit of SIGCONT in a set of signals.
 const CONTINUE: u64 = 1 << 17;
 /// Name of the fact about whether the parent of a stopped process knows of the stop.
 pub(super) const STOP_TOLD: &str = "stop that its parent has been told of";
 
-/// Makes the picture of a process of the task whose first process is `first`; `is_stopped` says whether a signal had
-/// stopped it.
+/// Records what the kernel says of a process (descriptors, signals, limits …), to be compared after a restore. `first` is the
+/// first process of its task; `is_stopped` says whether a signal had stopped it.
 pub(super) fn look_at(
     pid: i32,
     first: i32,
@@ -134,12 +133,12 @@ pub(super) fn look_at(
     ProcessPicture { name, facts }
 }
 
-/// The value of a line of a file such as `/proc/PID/status`.
+/// Returns the value of the line with `key` in the text of a file such as `/proc/PID/status`.
 pub(super) fn status_field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
 }
 
-/// The number that a process or thread has in its innermost PID namespace.
+/// Returns the number that a process or thread has in its innermost PID namespace.
 pub(super) fn own_number(pid: i32) -> Option<u32> {
     numbers_of(&pid.to_string()).last().copied()
 }
@@ -190,8 +189,8 @@ fn core_numbers(cores: &CpuSet) -> String {
     numbers.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the signals that a thread blocks. A restored thread before its first instruction is in rt_sigreturn(2),
-/// which sets them from the frame on its stack.
+/// Returns the signals that a thread blocks, in words. A restored thread before its first instruction is in rt_sigreturn(2), which
+/// sets the blocked signals from the frame on the thread's stack.
 fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
     let said = status_field(status, "SigBlk")
         .map_or_else(|| UNKNOWN.to_owned(), |set| signal_words(set, 0));
@@ -222,8 +221,7 @@ const MASK_IN_FRAME: Option<u64> = match () {
     () => None,
 };
 
-/// Returns a set of signals in words, without the set `but`: CRIU sends a stopping signal to a process that was stopped
-/// before.
+/// Returns a set of signals in words, without the signals of the set `but`.
 fn signal_words(hex: &str, but: u64) -> String {
     let Ok(set) = u64::from_str_radix(hex, 16) else { return UNKNOWN.to_owned() };
     let set = set & !but;
@@ -255,14 +253,14 @@ fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str>
     }
 }
 
-/// Returns a field of `/proc/PID/stat`, by its number in proc(5).
+/// Returns a field of `/proc/PID/stat`, by its number in proc(5); `None`: there is no such field.
 fn stat_field(stat: &str, number: usize) -> Option<String> {
     // The name may have blanks and brackets.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
 }
 
-/// The limits of `/proc/PID/limits`, each by its name.
+/// Returns the limits in the text of `/proc/PID/limits`, as pairs of a limit's name and its values.
 fn read_limits(text: &str) -> Vec<(String, String)> {
     let of_line = |line: &str| {
         let (name, rest) = line.strip_prefix("Max ")?.split_at_checked(22)?;
@@ -273,7 +271,7 @@ fn read_limits(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(of_line).collect()
 }
 
-/// The timers of timer_create(2) by number: how they notify, and by which clock.
+/// Returns the timers of timer_create(2), as pairs of a timer's number and how it notifies and by which clock.
 fn posix_timers(text: &str) -> Vec<(String, String)> {
     let mut timers: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
@@ -298,7 +296,7 @@ const UNPRIVILEGED: [libc::c_int; 3] = [0, 2, 3];
 /// Number of bits below the class in a priority for input and output.
 const LEVEL_BITS: u32 = 13;
 
-/// The class and the level that a thread has for input and output, ioprio_get(2).
+/// Returns the priority class and the level that a thread has for input and output (ioprio_get(2)), in words.
 #[expect(unsafe_code, reason = "neither nix nor the standard library has this call")]
 fn io_priority(thread: i32) -> String {
     // SAFETY: the call takes no pointer.
@@ -335,7 +333,7 @@ pub(super) fn short_digest(bytes: &[u8]) -> String {
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
-/// The threads of a process, by their ids in this PID namespace.
+/// Returns the ids that the threads of a process have in this PID namespace.
 pub(super) fn thread_numbers(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

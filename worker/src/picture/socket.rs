@@ -12,7 +12,8 @@ use std::{
 
 use dormouse_units::one_line;
 
-/// The options that are compared: their level, their number, and their name. Each value is a number or a short text.
+/// Socket options that are compared before a checkpoint and after a restore: their level, number, and name. Each value is a number
+/// or a short text.
 const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::SOL_SOCKET, libc::SO_DOMAIN, "family"),
     (libc::SOL_SOCKET, libc::SO_TYPE, "type"),
@@ -52,7 +53,7 @@ const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, "IPV6_V6ONLY"),
     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS"),
 ];
-/// Options that every program may set on its own sockets, and that are set again if CRIU hasn't done so.
+/// Socket options that every program may set on its own sockets, and that are set again after a restore if CRIU hasn't done so.
 const MENDED: [&str; 18] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -73,7 +74,7 @@ const MENDED: [&str; 18] = [
     "IP_MTU_DISCOVER",
     "IP_TTL",
 ];
-/// Longest address of a socket in a picture, in bytes.
+/// Longest address of a socket that is recorded at a checkpoint, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
 /// Returns the facts about a socket, as pairs of the fact's name and its text. Options that the socket does not have
@@ -124,7 +125,7 @@ fn address_text(
     Some(one_line(&text, ADDRESS_BYTES).into_owned())
 }
 
-/// Returns whether nothing more comes from the other end of a socket, by poll(2).
+/// Returns whether poll(2) reports that the other end of a socket will send nothing more.
 #[expect(unsafe_code, reason = "nix does not know POLLRDHUP")]
 fn is_hung_up(socket: &OwnedFd) -> bool {
     let ends = libc::POLLHUP | libc::POLLRDHUP;
@@ -134,7 +135,7 @@ fn is_hung_up(socket: &OwnedFd) -> bool {
     found > 0 && asked.revents & ends != 0
 }
 
-/// Returns a function that sets the option of this name to these numbers; `None`: the option is not restored.
+/// Returns a function that sets the socket option called `name` to the value `numbers`; `None`: the option is not restored.
 pub(super) fn option_setter(
     name: &str,
     numbers: &[i32],
@@ -162,7 +163,7 @@ fn set_option(
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The value of an option: a number, two of them, or a text; `None` where the socket has no such option.
+/// Returns the value of a socket option: one or two numbers, or a text; `None`: the socket has no such option.
 #[expect(
     unsafe_code,
     reason = "nix has a type for each option, and none for the numbers of options"

@@ -15,11 +15,12 @@ use super::{
     process::{self, ProcessPicture},
 };
 
-/// Most processes in a task's picture, which is stored in its checkpoint.
+/// Most processes in a task's picture (the kernel's report on its processes), which is stored in the task's checkpoint.
 const MOST_PROCESSES: usize = 128;
-/// The most facts in a picture: a manifest that lists as many files as a task may have has room for it.
+/// The most facts about processes in a task's picture: a checkpoint's manifest still has room for so many if it lists as many files
+/// as a task may have.
 const MOST_FACTS: usize = 6_000;
-/// Most differences that are listed after a restore; the number of further ones is a sentence too.
+/// Most differences that are described after a restore, each in a sentence; one more sentence has the number of the others.
 const MOST_CHANGES: usize = CHANGES - 1;
 
 /// What the kernel reports about the processes of a stopped task.
@@ -28,15 +29,14 @@ const MOST_CHANGES: usize = CHANGES - 1;
 pub struct TaskPicture {
     /// The processes, by their numbers in the task's PID namespace.
     pub processes: BTreeMap<u32, ProcessPicture>,
-    /// True if something was left out because there was too much of it; then a missing fact means nothing.
+    /// True if processes or facts were left out because there were too many; then a missing fact means nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
 }
 
 impl TaskPicture {
-    /// Takes the picture of the task whose first process is `first` and which is among these processes, while it
-    /// is stopped. `stopped` are processes that a signal had stopped before. What can't be read of a process that
-    /// has just ended is left out.
+    /// Takes the picture of a stopped task: `first` is its first process, `processes` has all of its processes, and `stopped` those
+    /// that a signal had stopped before. What can't be read of a process that has just ended is left out.
     #[must_use]
     pub fn take_picture(first: i32, processes: &BTreeSet<i32>, stopped: &BTreeSet<i32>) -> Self {
         let namespace = pid_namespace(first);
@@ -58,8 +58,8 @@ impl TaskPicture {
         picture
     }
 
-    /// Takes the picture of the restored task that is among these processes, besides CRIU's, and hasn't run yet;
-    /// `None`: the task's processes can't be told from others, as it has no PID namespace of its own.
+    /// Takes the picture of a restored task that hasn't run yet; `processes` are the task's processes and CRIU's. `None`: the
+    /// task's processes can't be told from CRIU's, as the task has no PID namespace of its own.
     #[must_use]
     pub fn take_restored(processes: &BTreeSet<i32>) -> Option<Self> {
         let depth = process::numbers_of("self").len();
@@ -71,7 +71,7 @@ impl TaskPicture {
         first.map(|first| Self::take_picture(*first, processes, &BTreeSet::new()))
     }
 
-    /// Returns the differences in a picture taken `after` a restore, the most important first.
+    /// Returns how the picture `after`, taken after a restore, differs from this picture, the most important differences first.
     #[must_use]
     pub fn list_changes(&self, after: &Self) -> Vec<PictureChange> {
         let mut changes = Vec::new();
@@ -98,7 +98,7 @@ impl TaskPicture {
         changes
     }
 
-    /// Returns sentences on the differences in a picture taken `after` a restore, up to the limit.
+    /// Returns sentences on how the picture `after`, taken after a restore, differs from this picture, up to a limit.
     #[must_use]
     pub fn change_sentences(&self, after: &Self) -> Vec<String> {
         let changes = self.list_changes(after);
@@ -110,8 +110,8 @@ impl TaskPicture {
     }
 }
 
-/// Returns those of these processes that a signal has stopped. The kernel doesn't report that any more once a debugger
-/// such as CRIU has seized a process.
+/// Returns those of `processes` that a signal has stopped. The kernel no longer reports this once a debugger such as CRIU has
+/// seized a process.
 #[must_use]
 pub fn stopped_processes(processes: &BTreeSet<i32>) -> BTreeSet<i32> {
     let is_stopped = |pid: &&i32| {

@@ -6,22 +6,16 @@
 //! of a small program cost. No library wraps clone3, and clone(2) knows no `CLONE_INTO_CGROUP`.
 //! `CLONE_VFORK` would keep the caller waiting however long the new process is frozen.
 
-use std::{
-    ffi::c_void,
-    io,
-    os::fd::{FromRawFd, OwnedFd, RawFd},
-    ptr,
-    sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
-};
+use std::ffi::c_void;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, ptr};
 
-use super::ProcessGroups;
-use super::{
-    ChildProcess,
-    exec::{BlockedSignals, born_in},
-    reaper,
-    stack::GuardedStack,
-};
+use nix::unistd::{SysconfVar, sysconf};
+
+use super::exec::{BlockedSignals, born_in};
+use super::{ChildProcess, ProcessGroups, task};
 
 /// Function that the new process runs. It must not return, allocate, lock or unwind: it shares all memory with this
 /// process, whose other threads run on, and the thread-local data of the calling thread.
@@ -30,13 +24,13 @@ pub(crate) type Child = extern "C" fn(*const c_void) -> !;
 /// Memory of this process that the new process uses.
 struct CloneMemory<T> {
     stack: GuardedStack,
-    /// Nonzero until the new process executes a program or ends: then the kernel sets it to zero, and wakes waiters
+    /// Nonzero until the new process executes a program or ends; the kernel then sets the value to zero, and wakes waiters
     /// (`CLONE_CHILD_CLEARTID`).
     in_use: AtomicU32,
     arg: T,
 }
 
-/// The fate of a new process.
+/// What became of a new process by the deadline.
 pub(super) enum CloneOutcome<T> {
     /// The process has executed a program or ended, and no longer uses the memory.
     Past(ChildProcess, T),
@@ -45,8 +39,8 @@ pub(super) enum CloneOutcome<T> {
     Late,
 }
 
-/// Makes a process that runs `child` with `arg`, under version 2 inside the group of `entry` from the start, and with
-/// every handler of a signal reset; returns once it has executed a program or ended, or at the deadline. `flags` are
+/// Makes a process that runs `child` with `arg`, with every signal handler reset; returns once the process has executed a program
+/// or ended, or at the deadline. Under cgroup version 2 the process is in the group of `entry` from the start. `flags` are
 /// clone(2)'s, in addition to those that this function sets itself.
 ///
 /// # Safety
@@ -89,7 +83,7 @@ pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     }
     // Whatever it waits for, it executes nothing of its own any more. It may have ended by itself.
     let _ = task.kill_all();
-    reaper::reap_later(task, ground);
+    task::reap_later(task, ground);
     Ok(CloneOutcome::Late)
 }
 
@@ -117,7 +111,7 @@ fn is_released(in_use: &AtomicU32, begun: Instant, deadline: Duration) -> bool {
     true
 }
 
-/// Makes the bare call. The new process begins on its own stack at `child`, and never returns here.
+/// Makes the bare system call clone3. The new process begins on its own stack at `child`, and never returns here.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "the new process has another stack, which no function survives")]
 unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i64 {
@@ -145,7 +139,7 @@ unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i
     result
 }
 
-/// Makes the bare call. The new process begins on its own stack at `child`, and never returns here.
+/// Makes the bare system call clone3. The new process begins on its own stack at `child`, and never returns here.
 #[cfg(target_arch = "aarch64")]
 #[expect(unsafe_code, reason = "the new process has another stack, which no function survives")]
 unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i64 {
@@ -170,23 +164,71 @@ unsafe fn clone3(args: &libc::clone_args, child: Child, arg: *const c_void) -> i
     result
 }
 
-/// Always fails: live runs are supported on the two kinds of processor above only.
+/// Always fails: live runs are supported on x86-64 and AArch64 processors only.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[expect(unsafe_code, reason = "the same signature everywhere")]
 unsafe fn clone3(_: &libc::clone_args, _: Child, _: *const c_void) -> i64 {
     -i64::from(libc::ENOSYS)
 }
 
+/// Size of a new process's stack in bytes: enough for a few nested system calls, as nothing recurses.
+pub(super) const STACK_SIZE: usize = 32 << 10;
+
+/// Stack with a guard page below it. A process that grows its stack into that page dies, and overwrites none of the
+/// worker's memory.
+pub(super) struct GuardedStack {
+    mapping: usize,
+    guard: usize,
+}
+
+impl GuardedStack {
+    #[expect(unsafe_code, reason = "no library maps memory here")]
+    pub(super) fn new() -> io::Result<Self> {
+        let page = sysconf(SysconfVar::PAGE_SIZE)?.and_then(|size| usize::try_from(size).ok());
+        let guard = page.unwrap_or(STACK_SIZE);
+        // Populated, so that the new process faults no page of this one's memory.
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_POPULATE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, wherever the kernel likes.
+        let mapping =
+            unsafe { libc::mmap(ptr::null_mut(), guard + STACK_SIZE, access, flags, -1, 0) };
+        if mapping == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let stack = Self { mapping: mapping as usize, guard };
+        // SAFETY: the first page of what was mapped just now, which nobody uses yet.
+        if unsafe { libc::mprotect(mapping, guard, libc::PROT_NONE) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(stack)
+    }
+
+    /// Returns the address of the lowest byte of the stack, and its size in bytes.
+    pub(super) fn address_range(&self) -> (u64, u64) {
+        ((self.mapping + self.guard) as u64, STACK_SIZE as u64)
+    }
+}
+
+impl Drop for GuardedStack {
+    #[expect(unsafe_code, reason = "no library maps memory here")]
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` and used by nobody any more. Unmapping a whole mapping can't fail.
+        unsafe { libc::munmap(self.mapping as *mut _, self.guard + STACK_SIZE) };
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 #[expect(unsafe_code, reason = "what runs in the new processes")]
 mod tests {
-    use std::{fs, sync::atomic::AtomicBool};
+    use std::fs;
+    use std::sync::atomic::AtomicBool;
 
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
     use super::*;
-    use crate::process::{ProcessEnd, exec::ExecImage, stack};
+    use crate::process::ProcessEnd;
+    use crate::process::exec::ExecImage;
 
     const SOON: Duration = Duration::from_secs(10);
 
@@ -226,7 +268,7 @@ mod tests {
 
     extern "C" fn read_below_the_stack(_: *const c_void) -> ! {
         let here = 0_u8;
-        let below = ptr::from_ref(&here).wrapping_sub(stack::SIZE);
+        let below = ptr::from_ref(&here).wrapping_sub(STACK_SIZE);
         // SAFETY: where this may not be read, the process is killed for it, as it should be.
         unsafe {
             ptr::read_volatile(below);

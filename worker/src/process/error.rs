@@ -35,7 +35,7 @@ pub enum ProcessError {
     Nul {
         /// The path of the program.
         program: PathBuf,
-        /// The use of the string, such as an argument.
+        /// The use of the string with the NUL byte, such as an argument.
         what: &'static str,
     },
     /// A file for the program could not be opened.
@@ -64,15 +64,15 @@ pub enum ProcessError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The guardian could not be started.
+    /// The process that cleans up when the worker ends (its guardian) could not be started.
     #[error("can't start the worker's guardian process: {step} failed")]
     Guardian {
-        /// The step of the guardian's start that failed.
+        /// The step that failed while the worker's clean-up process (guardian) was started.
         step: &'static str,
         /// The error of the kernel.
         source: io::Error,
     },
-    /// The guardian must be started before any thread.
+    /// The worker had threads already when its clean-up process (guardian) was to be started.
     #[error(
         "the worker's guardian must be started before its threads; there are {threads} already"
     )]

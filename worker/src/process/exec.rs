@@ -16,12 +16,12 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 
 use super::ProcessGroups;
 
-/// A program's path, arguments and environment as the kernel takes them.
+/// A program's path, arguments and environment in the form that execve(2) needs.
 pub(super) struct ExecImage {
     path: *const libc::c_char,
     argv: Vec<*const libc::c_char>,
     envp: Vec<*const libc::c_char>,
-    /// The strings that the pointers refer to.
+    /// The strings of arguments and environment that the pointers refer to.
     _strings: (Vec<CString>, Vec<CString>),
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ExecImage {
 unsafe impl Send for ExecImage {}
 
 impl ExecImage {
-    /// Makes the image; the error says which of the strings contains a NUL byte.
+    /// Makes the image of a program with its arguments and environment; the error says which of the strings contains a NUL byte.
     pub(super) fn new<'a>(
         path: &'a OsStr,
         args: impl IntoIterator<Item = &'a OsStr>,
@@ -83,7 +83,7 @@ pub(super) fn group_files(entry: &ProcessGroups) -> Vec<RawFd> {
     }
 }
 
-/// Moves this process into groups, given by their open files.
+/// Moves this process into control groups, which are given by their open files.
 ///
 /// # Safety
 /// In a new process only.
@@ -109,7 +109,7 @@ const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 pub(super) struct FailedStep(AtomicU64);
 
 impl FailedStep {
-    /// Ends the new process.
+    /// Records that the new process failed at step `step`, with its `errno`, and ends the process.
     ///
     /// # Safety
     /// In a new process only.
@@ -123,7 +123,7 @@ impl FailedStep {
         }
     }
 
-    /// The step at which the new process ended, and the error; `None` if it did not fail.
+    /// Returns the step at which the new process failed, and the error; `None`: it didn't fail.
     pub(super) fn failed_step<'a>(&self, steps: &[&'a str]) -> Option<(&'a str, io::Error)> {
         let failed = self.0.load(Ordering::Acquire);
         let step = usize::try_from(failed >> 32).ok()?.checked_sub(1)?;

@@ -20,7 +20,7 @@ use crate::jail::{JailCell, MountView};
 /// The descriptor at which a helper finds its socket.
 pub(crate) const SOCKET: RawFd = 3;
 
-/// Steps of the new process before its program, by the number that it records.
+/// Steps that a new process takes before it runs its program, indexed by the number that it records when a step fails.
 const STEPS: [&str; 7] = [
     "leading a process group",
     "entering the control groups",
@@ -38,11 +38,11 @@ pub struct HelpedTask<'a> {
     pub cell: &'a Arc<JailCell>,
     /// User of the task; `None` if tasks have no users of their own.
     pub user: Option<u32>,
-    /// The view of files that the helper gets, which is that of the task.
+    /// The view of files that the helper gets: the task's view.
     pub view: MountView,
 }
 
-/// Number of the first step of making the helper's view of files.
+/// Number that stands for the first step of making the helper's view of files, behind the numbers of [`STEPS`].
 const AFTER_STEPS: u32 = 7;
 const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
@@ -105,7 +105,7 @@ pub(crate) fn start_helper(
 }
 
 impl HelperBirth {
-    /// Code of the new process until it runs its program; records the step that failed.
+    /// Code that the new process runs until it executes its program; if a step fails, it records the step's number.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.

@@ -6,8 +6,8 @@ use nix::unistd::{SysconfVar, sysconf};
 
 use super::{ProcessError, Result};
 
-/// Returns the resident memory of a process and all its descendants, in bytes. Memory that they share counts once for
-/// each.
+/// Returns the resident memory of a process and all its descendants, in bytes. Memory that several of these processes share counts
+/// once for each.
 ///
 /// # Errors
 ///

@@ -11,7 +11,6 @@
 //! however it comes, and then kills the worker's whole tree of control groups.
 
 mod clone;
-mod entry;
 mod error;
 mod exec;
 pub(crate) mod helper;
@@ -20,14 +19,11 @@ mod memory;
 mod own_proc;
 pub(crate) mod pidfd;
 mod ranks;
-mod reaper;
 mod spawn;
-mod stack;
 mod stop;
 mod task;
 pub(crate) mod threads;
 
-pub use entry::ProcessGroups;
 pub use error::{ProcessError, Result};
 pub use helper::HelpedTask;
 pub use identity::{ProcessIdentity, pid_namespace};
@@ -35,7 +31,8 @@ pub use memory::resident_bytes;
 pub(crate) use own_proc::mount_processes;
 pub(crate) use ranks::init_among_children;
 pub use ranks::rank_pids;
-pub(crate) use reaper::reap_later;
+pub use spawn::ProcessGroups;
 pub use spawn::ProgramCommand;
 pub use stop::{ask_to_stop, await_stop, cpu_ns, resume_all, resume_process};
+pub(crate) use task::reap_later;
 pub use task::{ChildProcess, ProcessEnd};

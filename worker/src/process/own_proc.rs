@@ -24,7 +24,7 @@ struct OwnProcBirth {
     failed: FailedStep,
 }
 
-/// Mounts a `/proc` for the PID namespace of process `pid`, in its mount namespace. The process is the first of its
+/// Mounts a `/proc` for the PID namespace of process `pid`, in the mount namespace of that process. The process is the first of its
 /// PID namespace, and does nothing yet.
 ///
 /// # Errors

@@ -7,8 +7,8 @@ use super::{ProcessError, Result};
 /// Returns the PIDs, in this process's PID namespace, of those children of `parent` whose PIDs in their own namespace
 /// are `inside`; in the order of `inside`. A rank that has ended is left out.
 ///
-/// A restore changes the PIDs here, but not those inside. So a parallel job reports its ranks by their PIDs inside
-/// (`dormouse_tasks::progress`).
+/// A restore changes the PIDs in this process's namespace, but not those in the job's own namespace. So a parallel job reports its
+/// ranks by the PIDs in its own namespace (`dormouse_tasks::progress`).
 ///
 /// # Errors
 ///

@@ -1,18 +1,15 @@
 //! Starting a task's program inside its control groups, its own PID namespace and its cell.
 
-use std::{
-    ffi::{CStr, CString, OsStr, OsString, c_void},
-    os::{fd::RawFd, unix::ffi::OsStrExt},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::ffi::{CStr, CString, OsStr, OsString, c_void};
+use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::{
-    ChildProcess, ProcessError, ProcessGroups, Result,
-    clone::{CloneOutcome, clone_and_wait},
-    exec::{ExecImage, FailedStep, enter_groups, group_files},
-};
+use super::clone::{CloneOutcome, clone_and_wait};
+use super::exec::{ExecImage, FailedStep, enter_groups, group_files};
+use super::{ChildProcess, ProcessError, Result};
 use crate::jail::{JailCell, MountView, ProgramBounds, ViewOccupant};
 
 /// Program to start as a task.
@@ -25,13 +22,14 @@ pub struct ProgramCommand {
     stdout: PathBuf,
     stderr: PathBuf,
     bounds: ProgramBounds,
+    names: Option<Vec<String>>,
 }
 
 impl ProgramCommand {
-    /// Makes a program whose file is `path`, and which is run in `directory`. Its output goes to the files `stdout`
-    /// and `stderr` there. Its environment is empty.
+    /// Makes a program whose file is `path`, and which is run in `directory`. Its output goes to the files `stdout` and `stderr` in
+    /// that directory. Its environment is empty.
     ///
-    /// Another worker can restore its checkpoint only if both paths are the same there: see
+    /// Another worker can restore a checkpoint of the program only if both paths are the same on that worker: see
     /// [`workspace`](crate::workspace).
     pub fn new(path: impl Into<PathBuf>, directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
@@ -43,10 +41,18 @@ impl ProgramCommand {
             stderr: directory.join("stderr"),
             directory,
             bounds: ProgramBounds::default(),
+            names: None,
         }
     }
 
-    /// Limits what the program may use in a jail.
+    /// Gives the program the view of an instance, whose user has these names, too.
+    #[must_use]
+    pub fn user_names(mut self, names: Vec<String>) -> Self {
+        self.names = Some(names);
+        self
+    }
+
+    /// Sets the limits on what the program may use in a jail.
     #[must_use]
     pub fn bounds(mut self, bounds: ProgramBounds) -> Self {
         self.bounds = bounds;
@@ -126,7 +132,8 @@ impl ProgramCommand {
                 .map_err(|source| ProcessError::Open { path: self.directory.clone(), source })?,
             None => None,
         };
-        let occupant = ViewOccupant { user, directory: self.directory.clone() };
+        let (directory, names) = (self.directory.clone(), self.names.clone());
+        let occupant = ViewOccupant { user, directory, names };
         let view = match &entry.cell {
             Some(cell) => cell
                 .new_view(&occupant, true)
@@ -148,7 +155,7 @@ impl ProgramCommand {
     }
 }
 
-/// Steps of the new process before its program, by the number that it records.
+/// Steps that a new process takes before it runs its program, indexed by the number that it records when a step fails.
 const STEPS: [&str; 9] = [
     "setsid",
     "entering the control groups",
@@ -161,11 +168,11 @@ const STEPS: [&str; 9] = [
     "executing it",
 ];
 
-/// Number of the first step of making the view of files.
+/// Number that stands for the first step of making the task's view of files, behind the numbers of [`STEPS`].
 const AFTER_STEPS: u32 = 9;
 const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
-/// Data that the new process needs. It uses the memory of this process until its program runs.
+/// Data that the new process needs, in memory of this process, which both share until the new process runs its program.
 struct SpawnBirth {
     image: ExecImage,
     doors: Vec<RawFd>,
@@ -180,14 +187,14 @@ struct SpawnBirth {
 }
 
 impl SpawnBirth {
-    /// Returns the step at which the new process ended, and the error.
+    /// Returns the step at which the new process failed, in words, and the error; `None`: it didn't fail.
     fn failed_step(&self) -> Option<(String, std::io::Error)> {
         let words = self.view.step_words();
         let steps = STEPS.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>();
         self.failed.failed_step(&steps).map(|(step, source)| (step.to_owned(), source))
     }
 
-    /// Code of the new process up to its program. Records the step that failed.
+    /// Code that the new process runs until it executes its program; if a step fails, it records the step's number.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
@@ -231,7 +238,7 @@ impl SpawnBirth {
     }
 }
 
-/// Confines the new process to a cell, as one of the tasks there.
+/// Confines the new process to the jail of a VM's tasks, as one of these tasks.
 ///
 /// # Safety
 ///
@@ -262,4 +269,18 @@ unsafe fn confine_process(
             failed.fail_at(5);
         }
     }
+}
+
+/// The control groups and the jail that a new process enters before it runs its program.
+#[derive(Debug)]
+pub struct ProcessGroups {
+    /// Files to which the new (single-threaded) process writes `0`, meaning itself.
+    ///
+    /// Version 1 gets `tasks` and not `cgroup.procs`: a thread that moves only itself takes no
+    /// lock against all the forks and exits of the machine.
+    pub(crate) files: Vec<OwnedFd>,
+    /// Control group of version 2 in which the process is started (`CLONE_INTO_CGROUP`); `None` under version 1.
+    pub(crate) born_in: Option<OwnedFd>,
+    /// Namespaces and confinement of the tasks of a VM; `None` if they are not jailed.
+    pub(crate) cell: Option<Arc<JailCell>>,
 }

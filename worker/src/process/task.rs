@@ -1,24 +1,21 @@
 //! A running task as seen by the worker, freshly started or restored alike.
 
-use std::{
-    fmt, io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    time::{Duration, Instant},
-};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
-use nix::{
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::wait::{Id, WaitPidFlag, WaitStatus, waitid},
-};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 
 use super::{ProcessError, Result, pidfd};
 
 /// Way in which a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// The program returned this status.
+    /// The program exited with the given status.
     Exited(i32),
-    /// This signal killed the program.
+    /// The signal of the given number killed the program.
     Killed(i32),
 }
 
@@ -31,7 +28,7 @@ impl fmt::Display for ProcessEnd {
     }
 }
 
-/// Child process of the worker, held by its pidfd. Dropping this neither kills nor reaps the process.
+/// Child process of the worker, held by its pidfd. Dropping the value neither kills nor reaps the process.
 #[derive(Debug)]
 pub struct ChildProcess {
     pid: i32,
@@ -67,7 +64,7 @@ impl ChildProcess {
     ///
     /// # Errors
     ///
-    /// The process is no child of this process, or was reaped already.
+    /// The process is not a child of this process, or was reaped already.
     pub fn wait_end(&self, deadline: Duration) -> Result<Option<ProcessEnd>> {
         let fail = |source: nix::Error| ProcessError::Process {
             action: "wait for",
@@ -95,7 +92,7 @@ impl ChildProcess {
     ///
     /// # Errors
     ///
-    /// The process is no child of this process, or was reaped already.
+    /// The process is not a child of this process, or was reaped already.
     pub fn try_wait(&self) -> Result<Option<ProcessEnd>> {
         let id = Id::PIDFd(self.pidfd.as_fd());
         match waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG) {
@@ -141,19 +138,28 @@ impl AsFd for ChildProcess {
     }
 }
 
+/// Reaps a killed process in a separate thread, as the death of a frozen or throttled process takes long. `used`, which the process
+/// may use until its death, is dropped afterwards.
+pub(crate) fn reap_later<T: Send + 'static>(task: ChildProcess, used: T) {
+    let used = ManuallyDrop::new(used);
+    let reaping = thread::Builder::new().name("reaper".to_owned()).spawn(move || {
+        task.reap_ended();
+        drop(ManuallyDrop::into_inner(used));
+    });
+    if let Err(error) = reaping {
+        // Rather lost than taken away from a process that may still use it.
+        tracing::warn!(%error, "a killed process still exists at the worker's end");
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::{
-        fs,
-        os::unix::thread::JoinHandleExt as _,
-        process::Command,
-        sync::{
-            atomic::{AtomicU32, Ordering},
-            mpsc,
-        },
-        thread,
-    };
+    use std::os::unix::thread::JoinHandleExt as _;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::mpsc;
+    use std::{fs, thread};
 
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 

@@ -8,10 +8,11 @@ use super::{
 };
 use crate::checkpointer::Checkpointer;
 
-/// Time by which a clock may be behind when the test reads it.
+/// Tolerance of the test by which a restored program's clock may have gone on more than the time that the test has measured.
 const ROUGHLY: Duration = Duration::from_millis(20);
 
-/// Proves that programs with each of these habits can be dumped and continue.
+/// Proves, for each habit of programs that checkpoints may break (threads, TCP, clocks, files), that a program with that habit can
+/// be dumped and continues.
 pub(super) fn prove_habits(
     proof: &mut WorkerProof,
     room: ProofRoom<'_>,
@@ -37,7 +38,7 @@ pub(super) fn prove_habits(
     }
 }
 
-/// Dumps and restores a probe; returns a description of what was seen.
+/// Dumps and restores a probe, a program with the habit `habit`; returns a description of what was seen.
 fn goes_on(
     room: ProofRoom<'_>,
     checkpointer: &Checkpointer,

@@ -13,20 +13,20 @@ use crate::{
     cgroup::VmGroups,
 };
 
-/// The number of the only VM.
+/// The number of the only VM in `dormouse doctor`'s live test of this host.
 const VM: u64 = 1;
 /// Part of a core that a vCPU of the VM has, in millionths, until its task has been restored. It is so small that the
 /// task can't end before CRIU has dumped it, however busy the host is.
 const QUOTA_PPM: u32 = 100_000;
-/// A real task, whose answer is checked: .5 s of CPU time.
+/// Arguments of the task that `dormouse doctor`'s live test runs and whose answer it checks; the task takes .5 s of CPU time.
 const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "500ms", "--progress"];
 /// Real time within which the task has to end, beside other processes.
 const TASK_TAKES: Duration = Duration::from_secs(10);
 
-/// Makes this process a worker with this configuration but without a coordinator, and proves with real tasks that it
-/// can do what runs need. Without CRIU, checkpoints are left out.
+/// Makes this process a worker with the configuration `config` but without a coordinator, and proves with real tasks that it can do
+/// what runs need. Without CRIU, steps for checkpoints are left out.
 ///
-/// To be called before any thread is started, in a process that does nothing else.
+/// Must be called before any thread is started, in a process that does nothing else.
 #[must_use]
 pub fn prove_worker(config: &AgentConfig) -> WorkerProof {
     let mut proof = WorkerProof::default();
@@ -77,7 +77,7 @@ fn prove_task(proof: &mut WorkerProof, room: ProofRoom<'_>) -> Option<()> {
         let (subject, _) = subject.restore_task(&checkpointer, dumped)?;
         subject.check_confinement()?;
         let said = format!(
-            "it goes on from its checkpoint, in the same jail; {}",
+            "it continues from its checkpoint, in the same jail; {}",
             subject.describe_changes()
         );
         Ok((subject, said))

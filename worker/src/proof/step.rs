@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// A step of a proof.
+/// Kind of a step of `dormouse doctor`'s live test of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProofStepKind {
-    /// The process becomes a worker and makes a VM's groups.
+    /// The process becomes a worker and makes a VM's control groups.
     Groups,
-    /// A task is started in these groups, and works.
+    /// A task is started in the VM's control groups, and works.
     Launch,
     /// The task is confined by its jail: its user, and the limits on what it may do.
     Jail,
@@ -29,12 +29,12 @@ pub enum ProofStepKind {
     Clock,
     /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and continues.
     Files,
-    /// Everything that the proof has created is removed.
+    /// Everything that the live test of this host has created is removed.
     CleanUp,
 }
 
 impl ProofStepKind {
-    /// The step in words.
+    /// Returns the step in words.
     #[must_use]
     pub const fn step_words(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl ProofStepKind {
         }
     }
 
-    /// Returns whether only checkpoints need this step.
+    /// Returns whether this step of the live test matters only for checkpoints.
     #[must_use]
     pub const fn is_of_checkpoints(self) -> bool {
         !matches!(
@@ -63,14 +63,15 @@ impl ProofStepKind {
         )
     }
 
-    /// Returns whether only users' own programs need this step, since no built-in task does what the step tests.
+    /// Returns whether this step of the live test matters only for users' own programs, since no built-in task does what the step
+    /// tests.
     #[must_use]
     pub const fn is_of_own_programs(self) -> bool {
         matches!(self, Self::Threads | Self::Tcp | Self::Clock | Self::Files)
     }
 }
 
-/// A step of the proof with its outcome.
+/// A step of `dormouse doctor`'s live test of this host, with its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofStep {
     /// The step that was carried out.
@@ -81,7 +82,8 @@ pub struct ProofStep {
     pub came: Result<String, String>,
 }
 
-/// The steps that were carried out, in their order. Steps that need an earlier step that failed are left out.
+/// The steps of the live test of this host that were carried out, in their order. Steps that need an earlier step that failed are
+/// left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerProof {
     /// The steps with their outcomes, in order.

@@ -20,18 +20,18 @@ use crate::{
     workspace::TaskName,
 };
 
-/// The vCPU of the only task.
+/// The vCPU of the only task in `dormouse doctor`'s live test of this host.
 const VCPU: u32 = 0;
 const SLOT: TierSlot = TierSlot::A;
 
-/// The place where tasks are started.
+/// The worker and the VM with which the tasks of `dormouse doctor`'s live test of this host are started.
 #[derive(Clone, Copy)]
 pub(super) struct ProofRoom<'a> {
     pub(super) prepared: &'a PreparedWorker,
     pub(super) vm: &'a VmGroups,
 }
 
-/// A task, running or dumped.
+/// A task of `dormouse doctor`'s live test of this host, which is running or dumped.
 pub(super) struct ProofSubject<'a> {
     room: ProofRoom<'a>,
     name: TaskName,
@@ -43,8 +43,8 @@ pub(super) struct ProofSubject<'a> {
 }
 
 impl<'a> ProofSubject<'a> {
-    /// Starts the program of tasks with these arguments before and after the path of its progress page; waits for its
-    /// first own instruction.
+    /// Starts the program of tasks with the arguments `before` and `after`, between which is the path of its progress page; waits
+    /// for its first own instruction.
     pub(super) fn launch_task(
         room: ProofRoom<'a>,
         name: &str,

@@ -22,7 +22,7 @@ pub struct StoredCheckpoint {
     manifest: Box<CheckpointManifest>,
     /// Bytes of the manifest that were sealed, and the seal.
     sealed: (Vec<u8>, Hash),
-    /// Records of those files of pages that needn't be read again.
+    /// Records of the files with memory pages that needn't be read again, as they are unchanged since they were verified.
     sound: SoundFiles,
 }
 
@@ -63,7 +63,8 @@ impl StoredCheckpoint {
         self.directory.join(FILES)
     }
 
-    /// Reads every file and compares it with its checksum, except pages that are known to be unchanged.
+    /// Checks that the checkpoint is whole (undamaged): reads every file and compares it with its checksum, except pages that are
+    /// known to be unchanged.
     ///
     /// # Errors
     ///
@@ -73,7 +74,7 @@ impl StoredCheckpoint {
         self.verify_pages()
     }
 
-    /// Verifies every file that CRIU or the task interprets, and the sizes of the others.
+    /// Verifies every file that CRIU or the task interprets, and only the sizes of the files with memory pages.
     pub(crate) fn verify_all_but_pages(&self) -> Result<()> {
         for entry in &self.manifest.images {
             if checksum::is_pages(&entry.name) {
@@ -96,8 +97,8 @@ impl StoredCheckpoint {
         unknown.try_for_each(|entry| checksum::verify_file(&images, entry))
     }
 
-    /// Restores the contents of the task's directory, and gives them to the owner of that directory. Checks that the
-    /// other files that the task had open are unchanged. Nothing else may use the directory.
+    /// Restores the contents of the task's directory, and gives them to the owner of that directory. Checks that files outside of
+    /// that directory that the task had open are unchanged. Nothing else may use the directory.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ use crate::sparse;
 
 /// Bytes that are read at once: enough for the wide SIMD code of BLAKE3, and few enough for the second-level cache.
 const CHUNK: usize = 256 * 1024;
-/// Pause of the follower when CRIU has written nothing new.
+/// Pause of the thread that digests a dump's files while CRIU writes them, when CRIU has written nothing new.
 const PAUSE: Duration = Duration::from_micros(300);
 
 /// Returns whether a file has memory pages. Those files are large, and CRIU only appends to them.

@@ -13,12 +13,10 @@ use super::{
     draft::{FILES, IMAGES, MANIFEST, SEAL},
     full::FullStore,
     seal::draw_key,
+    shelf::{self, CheckpointShelf},
     sound::SoundFiles,
 };
 use crate::workspace::TaskName;
-
-/// Number of complete checkpoints that are kept of each task.
-const KEPT: usize = 3;
 
 /// Directory of checkpoints. One process uses it at a time; calls for different tasks may run at the same time.
 #[derive(Debug, Clone)]
@@ -29,7 +27,7 @@ pub struct LocalCheckpoints {
     sound: SoundFiles,
 }
 
-/// Checkpoint that can't be used.
+/// Checkpoint of a task that can't be used, as it is damaged.
 #[derive(Debug)]
 pub struct DamagedCheckpoint {
     /// Number of the checkpoint.
@@ -41,7 +39,7 @@ pub struct DamagedCheckpoint {
 /// Newest usable checkpoint of a task, and the newer ones that aren't usable.
 #[derive(Debug, Default)]
 pub struct LatestCheckpoint {
-    /// Newest undamaged checkpoint.
+    /// Newest undamaged checkpoint of the task; `None`: there is none.
     pub checkpoint: Option<StoredCheckpoint>,
     /// Newer, damaged checkpoints, the newest first.
     pub damaged: Vec<DamagedCheckpoint>,
@@ -61,7 +59,7 @@ impl LocalCheckpoints {
         Ok(Self { root, full: FullStore::default(), key, sound: SoundFiles::default() })
     }
 
-    /// Makes the same store with another key, by which all checkpoints are sealed, those from other workers too.
+    /// Returns the same store with the key `key`, by which all its checkpoints are sealed, those from other workers too.
     #[must_use]
     pub fn with_key(&self, key: ImageKey) -> Self {
         Self { key, ..self.clone() }
@@ -89,9 +87,9 @@ impl LocalCheckpoints {
     ///
     /// # Errors
     ///
-    /// Its directory can't be made.
+    /// The checkpoint's directory can't be made.
     pub fn begin_checkpoint(&self, task: &TaskName) -> Result<CheckpointDraft> {
-        let sequence = self.list_sequences(task)?.last().map_or(1, |last| last + 1);
+        let sequence = shelf::next_number(self, task)?;
         self.begin_draft(task, sequence)
     }
 
@@ -115,17 +113,17 @@ impl LocalCheckpoints {
     ///
     /// A checkpoint can't be removed.
     pub fn prune_task(&self, task: &TaskName) -> Result<()> {
-        self.surplus_checkpoints(task)?.iter().try_for_each(|place| self.remove(place))
+        shelf::prune_task(self, task)
     }
 
-    /// Does [`LocalCheckpoints::prune_task`] in a thread of its own, as it takes long if there is much to remove.
-    /// What can't be removed stays until the next time.
+    /// Does [`LocalCheckpoints::prune_task`] in a thread of its own, as it takes long if there is much to remove. Checkpoints that
+    /// can't be removed stay until the next call.
     ///
     /// # Errors
     ///
     /// The directory of the task can't be listed, or no thread can be started.
     pub(crate) fn prune_aside(&self, task: &TaskName) -> Result<()> {
-        if self.surplus_checkpoints(task)?.is_empty() {
+        if shelf::surplus_numbers(self, task)?.is_empty() {
             return Ok(());
         }
         let (store, name) = (self.clone(), task.clone());
@@ -141,17 +139,6 @@ impl LocalCheckpoints {
             .map_err(StoreError::file_error("remove old checkpoints of", self.task_directory(task)))
     }
 
-    /// Returns the directories of all complete checkpoints of a task except the three newest.
-    fn surplus_checkpoints(&self, task: &TaskName) -> Result<Vec<PathBuf>> {
-        let complete = self.complete_numbers(task)?;
-        let surplus = complete.len().saturating_sub(KEPT);
-        Ok(complete
-            .into_iter()
-            .take(surplus)
-            .map(|number| self.checkpoint_place(task, number))
-            .collect())
-    }
-
     fn remove(&self, path: &Path) -> Result<()> {
         self.sound.forget_directory(path);
         match fs::remove_dir_all(path) {
@@ -162,36 +149,16 @@ impl LocalCheckpoints {
         }
     }
 
-    /// Returns the newest checkpoint whose checksums are right, after reading all its files.
+    /// Returns the newest checkpoint found whole: a checkpoint is whole if all its files are read and have their checksums.
     ///
     /// # Errors
     ///
     /// The directory of the task can't be listed. Damage is not an error.
-    pub fn latest_valid(&self, task: &TaskName) -> Result<LatestCheckpoint> {
-        self.latest_accepted(task, |checkpoint| checkpoint.verify_files())
-    }
-
-    /// Returns the newest checkpoint that `accept` accepts.
-    pub(crate) fn latest_accepted(
-        &self,
-        task: &TaskName,
-        mut accept: impl FnMut(&StoredCheckpoint) -> Result<()>,
-    ) -> Result<LatestCheckpoint> {
-        let mut latest = LatestCheckpoint::default();
-        for sequence in self.complete_numbers(task)?.into_iter().rev() {
-            let found = self.load_checkpoint(task, sequence).and_then(|checkpoint| {
-                accept(&checkpoint)?;
-                Ok(checkpoint)
-            });
-            match found {
-                Ok(checkpoint) => {
-                    latest.checkpoint = Some(checkpoint);
-                    break;
-                }
-                Err(error) => latest.damaged.push(DamagedCheckpoint { sequence, error }),
-            }
-        }
-        Ok(latest)
+    pub fn latest_undamaged(&self, task: &TaskName) -> Result<LatestCheckpoint> {
+        let verify = |checkpoint: &StoredCheckpoint| checkpoint.verify_files();
+        let (checkpoint, refused) = shelf::newest_accepted(self, task, verify)?;
+        let damaged = |(sequence, error)| DamagedCheckpoint { sequence, error };
+        Ok(LatestCheckpoint { checkpoint, damaged: refused.into_iter().map(damaged).collect() })
     }
 
     /// Returns the numbers of a task's complete checkpoints, the oldest first.
@@ -243,7 +210,7 @@ impl LocalCheckpoints {
         Ok(StoredCheckpoint::new(directory, manifest, (json, seal), self.sound.clone()))
     }
 
-    /// Removes all checkpoints of a task that is done, or will never be continued here.
+    /// Removes all checkpoints of a task that is done, or will never continue on this worker.
     ///
     /// # Errors
     ///
@@ -257,18 +224,7 @@ impl LocalCheckpoints {
         Ok(())
     }
 
-    /// Removes the checkpoints of a task whose number is above `newest`.
-    ///
-    /// # Errors
-    ///
-    /// A checkpoint can't be removed.
-    pub fn remove_newer(&self, task: &TaskName, newest: u64) -> Result<()> {
-        let mut newer =
-            self.list_sequences(task)?.into_iter().filter(|sequence| *sequence > newest);
-        newer.try_for_each(|sequence| self.remove(&self.checkpoint_place(task, sequence)))
-    }
-
-    /// Removes all checkpoints of all runs, incomplete ones too. Nothing may use them.
+    /// Removes all checkpoints of all runs, incomplete ones too. No checkpoint may be in use.
     ///
     /// Returns the directories of the runs.
     ///
@@ -288,6 +244,35 @@ impl LocalCheckpoints {
             .collect();
         sequences.sort_unstable();
         Ok(sequences)
+    }
+}
+
+impl CheckpointShelf for LocalCheckpoints {
+    type Checkpoint = StoredCheckpoint;
+    type Error = StoreError;
+
+    fn all_numbers(&self, task: &TaskName) -> Result<Vec<u64>> {
+        self.list_sequences(task)
+    }
+
+    fn complete_numbers(&self, task: &TaskName) -> Result<Vec<u64>> {
+        Self::complete_numbers(self, task)
+    }
+
+    fn load_checkpoint(&self, task: &TaskName, number: u64) -> Result<StoredCheckpoint> {
+        Self::load_checkpoint(self, task, number)
+    }
+
+    fn attempt_of(checkpoint: &StoredCheckpoint) -> u32 {
+        checkpoint.manifest().progress.attempt
+    }
+
+    fn verify_checkpoint(&self, checkpoint: &StoredCheckpoint) -> Result<()> {
+        checkpoint.verify_files()
+    }
+
+    fn remove_checkpoint(&self, task: &TaskName, number: u64) -> Result<()> {
+        self.remove(&self.checkpoint_place(task, number))
     }
 }
 
@@ -355,7 +340,7 @@ mod tests {
     fn the_three_newest_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let store = LocalCheckpoints::open(dir.path()).unwrap();
-        assert!(store.latest_valid(&name()).unwrap().checkpoint.is_none());
+        assert!(store.latest_undamaged(&name()).unwrap().checkpoint.is_none());
         for n in 1..=5 {
             assert_eq!(take(&store, "x").manifest().sequence, n);
         }
@@ -374,7 +359,7 @@ mod tests {
         let at = |n: u64, file: &str| store.checkpoint_place(&name(), n).join(file);
         fs::write(at(3, "images/pages-1.img"), "thrEe").unwrap();
         fs::write(at(2, MANIFEST), "{").unwrap();
-        let latest = store.latest_valid(&name()).unwrap();
+        let latest = store.latest_undamaged(&name()).unwrap();
         assert_eq!(latest.checkpoint.unwrap().manifest().sequence, 1);
         let damaged: Vec<u64> = latest.damaged.iter().map(|d| d.sequence).collect();
         assert_eq!(damaged, [3, 2]);
@@ -398,7 +383,7 @@ mod tests {
         // Sealed by somebody who has another key.
         let seal = ImageKey::new(&[1; 32]).unwrap().seal(&fs::read(at(MANIFEST)).unwrap());
         fs::write(at(SEAL), seal.to_hex().as_str()).unwrap();
-        let latest = store.latest_valid(&name()).unwrap();
+        let latest = store.latest_undamaged(&name()).unwrap();
         assert_eq!(latest.checkpoint.unwrap().manifest().sequence, 1);
         assert!(matches!(latest.damaged[0].error, StoreError::Seal { .. }));
     }

@@ -26,7 +26,7 @@ pub(crate) const SEAL: &str = "manifest.seal";
 pub(crate) const IMAGES: &str = "images";
 pub(crate) const FILES: &str = "files";
 
-/// Checkpoint that isn't complete yet. It is removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
+/// Checkpoint that isn't complete yet. Its files are removed if it is dropped without [`CheckpointDraft::commit_checkpoint`].
 #[derive(Debug)]
 pub struct CheckpointDraft {
     directory: PathBuf,
@@ -37,9 +37,9 @@ pub struct CheckpointDraft {
     sound: SoundFiles,
     /// Directories of earlier checkpoints of the task, the newest first.
     earlier: Vec<PathBuf>,
-    /// Full file system that is mounted over the checkpoint's images, if the store has to behave as if it were full.
+    /// Full file system that is mounted over the checkpoint's images; `None`: the store needn't behave like a full disk.
     no_room: Option<NoRoom>,
-    /// Facts about the task that CRIU doesn't save.
+    /// Facts about the task that CRIU doesn't save; `None`: the checkpoint has no such facts.
     keepsakes: Option<TaskKeepsakes>,
     picture: Option<TaskPicture>,
 }
@@ -150,7 +150,8 @@ impl CheckpointDraft {
         self.seal_manifest(manifest, json)
     }
 
-    /// Records that the digest of an image was computed from its contents, so that pages aren't read again here.
+    /// Records that the digest of an image was computed from its contents, so that this worker needn't read the image's pages
+    /// again.
     pub(super) fn note_sound(&self, entry: &CheckpointFile) {
         if checksum::is_pages(&entry.name) {
             self.sound.note_digest(

@@ -24,7 +24,7 @@ pub enum StoreError {
     /// An operation on the directory of the task failed.
     #[error(transparent)]
     Directory(#[from] directory::DirectoryError),
-    /// A content that came is not the one that was requested, or did not come whole.
+    /// A received content is not the requested one, or is incomplete.
     #[error(transparent)]
     Content(#[from] ContentError),
     /// A content that a checkpoint refers to was not received.
@@ -56,7 +56,7 @@ pub enum StoreError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// What is wrong with the file.
+        /// What is wrong with the damaged file.
         what: String,
     },
     /// The manifest was not made by a process that has the key of the run.

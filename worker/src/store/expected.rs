@@ -14,14 +14,14 @@ pub struct ExpectedCheckpoint {
     pub sequence: u64,
     /// Range of attempts, one of which took the checkpoint.
     pub attempts: RangeInclusive<u32>,
-    /// Kind of program of the task.
+    /// Kind of program that the task runs.
     pub program: String,
-    /// Largest permitted size in bytes.
+    /// Largest permitted size of the checkpoint in bytes.
     pub bytes: u64,
 }
 
 impl ExpectedCheckpoint {
-    /// Checks that a manifest is that of this checkpoint.
+    /// Checks that a manifest describes the expected checkpoint.
     ///
     /// # Errors
     ///

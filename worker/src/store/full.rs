@@ -13,16 +13,16 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use super::{Result, StoreError};
 
-/// Counter of the values that make the store behave like a full disk, which it does while the counter is above zero.
+/// Counter of the [`HeldFull`] values that exist: while it is above zero, the store behaves like a full disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FullStore(Arc<AtomicU32>);
 
-/// Makes a store behave like a full disk until this value is dropped.
+/// Guard that makes a store behave like a full disk until the guard is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct HeldFull(FullStore);
 
-/// A file system without free space, mounted over a directory until this value is dropped.
+/// Guard of a file system without free space, which is mounted over a directory until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct NoRoom(PathBuf);
 
@@ -65,8 +65,8 @@ impl NoRoom {
 impl Drop for NoRoom {
     fn drop(&mut self) {
         if let Err(error) = umount2(&self.0, MntFlags::MNT_DETACH) {
-            tracing::warn!(%error, path = %self.0.display(), "a full file system can't be unmounted \
-                     from it");
+            tracing::warn!(%error, path = %self.0.display(), "the full file system, mounted for a fault of the experiment, can't be \
+                     unmounted from the worker's folder");
         }
     }
 }

@@ -15,12 +15,13 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Progress of a task.
+/// Progress of a task at a checkpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedProgress {
-    /// Number of this attempt at the task; the first is 1.
+    /// Number of the attempt at the task that was checkpointed; the first is 1.
     pub attempt: u32,
-    /// Part of the task's work that counts as done and kept, in millionths. The checkpoint may contain more.
+    /// Part of the task's work, in millionths, that counts as done if the task continues from the checkpoint. The checkpoint may
+    /// contain more.
     pub progress_ppm: u32,
     /// CPU time used for the task so far, on all VMs, in nanoseconds.
     pub cpu_ns: u64,
@@ -61,9 +62,9 @@ pub struct CheckpointManifest {
     pub format: u32,
     /// Task that was checkpointed.
     pub task: TaskName,
-    /// Number of the checkpoint, counted per task.
+    /// Number of the checkpoint, counted for each task.
     pub sequence: u64,
-    /// Kind of program of the task.
+    /// Kind of program that the task runs.
     pub program: String,
     /// Progress of the task.
     pub progress: SavedProgress,
@@ -73,20 +74,20 @@ pub struct CheckpointManifest {
     pub criu: String,
     /// Version of the kernel on which the checkpoint was taken.
     pub kernel: String,
-    /// Open regular files of the task.
+    /// Regular files that the task had open.
     pub open_files: Vec<OpenFile>,
-    /// Nodes of the task's directory, whose contents are in `files/`.
+    /// Files and directories in the task's directory; the contents of the files are in `files/`.
     pub files: Vec<DirectoryNode>,
     /// Files that CRIU wrote.
     pub images: Vec<CheckpointFile>,
-    /// Facts about the task that CRIU doesn't save. `None`: only the task's directory is kept; or an older version took
-    /// the checkpoint, which stopped all processes of a program by a signal, so that they are stopped in its images
+    /// Facts about the task that CRIU doesn't save. `None`: only the task's directory is saved, or an older version of the worker
+    /// took the checkpoint. That version stopped all processes of a program by a signal, so that they are stopped in its images
     /// too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepsakes: Option<TaskKeepsakes>,
-    /// Kernel's description of the task's processes just before the dump, to be compared with that after a restore.
-    /// `None`: only the task's directory is kept, the task is a parallel job, or an older version took the checkpoint,
-    /// which didn't record this.
+    /// Kernel's description of the task's processes just before the dump, to be compared with their description after a restore.
+    /// `None`: only the task's directory is saved, the task is a parallel job, or an older version of the worker took the
+    /// checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<TaskPicture>,
 }
@@ -99,7 +100,7 @@ impl CheckpointManifest {
     ///
     /// # Errors
     ///
-    /// The text is no manifest, has another format, or names impossible files.
+    /// The text is not a manifest, has another format, or names impossible files.
     pub fn parse(json: &[u8], origin: &Path) -> Result<Self> {
         let manifest: Self = serde_json::from_slice(json)
             .map_err(|source| StoreError::Manifest { path: origin.to_owned(), source })?;
@@ -127,7 +128,7 @@ impl CheckpointManifest {
         Ok(manifest)
     }
 
-    /// Returns the size of all files in bytes.
+    /// Returns the size of all files of the checkpoint together, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         let files =

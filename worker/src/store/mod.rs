@@ -30,6 +30,7 @@ mod expected;
 mod full;
 mod manifest;
 mod seal;
+mod shelf;
 mod sound;
 mod transfer;
 mod unaided;
@@ -43,5 +44,9 @@ pub use error::{Result, StoreError};
 pub use expected::ExpectedCheckpoint;
 pub use full::HeldFull;
 pub use manifest::{CheckpointFile, CheckpointManifest, OpenFile, SavedProgress};
+pub use shelf::{
+    CheckpointShelf, LocalCopy, NewestCheckpoint, find_copy, newest_accepted, next_number,
+    prune_task,
+};
 pub use transfer::CheckpointArrival;
 pub use unaided::DIRECTORY;

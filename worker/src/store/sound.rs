@@ -9,11 +9,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Files whose digests this process computed, from what was then written or read. Clones share them.
+/// Records of the files whose digests this process computed while it wrote or read them. Clones share the records.
 ///
-/// To read the memory of a large task once more before each restore takes as long as the restore. A file that was
-/// neither written, nor replaced, nor given other attributes since then is unchanged. If a disk damages it meanwhile,
-/// reading it wouldn't show that either as long as it is in the kernel's cache.
+/// Reading the memory of a large task once more before each restore would take as long as the restore. A file that was neither
+/// written, nor replaced, nor given other attributes since then is unchanged. If a disk damages such a file, reading it wouldn't
+/// show the damage either, as long as the file is in the kernel's cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SoundFiles(Arc<Mutex<BTreeMap<PathBuf, (FileStamp, String)>>>);
 
@@ -52,7 +52,7 @@ impl SoundFiles {
         }
     }
 
-    /// Returns whether the digest of a file is known to be this one, and the file is unchanged since it was recorded.
+    /// Returns whether the digest of a file is known to be `blake3`, and the file is unchanged since that was recorded.
     pub(crate) fn has_digest(&self, path: &Path, blake3: &str) -> bool {
         let noted =
             self.known_files().get(path).filter(|(_, digest)| digest == blake3).map(|it| it.0);

@@ -21,7 +21,8 @@ use super::{
 use crate::contents::ContentDownload;
 
 const CHUNK: usize = 256 * 1024;
-/// Least size in bytes of a content that is sent separately: compared with its transfer, the request for it is cheap.
+/// Least size in bytes of a content that is sent separately: from this size on, the extra request is cheap compared with the
+/// transfer.
 const LARGE: u64 = 64 << 10;
 
 impl CheckpointManifest {
@@ -47,8 +48,7 @@ impl StoredCheckpoint {
     ///
     /// # Errors
     ///
-    /// A file can't be read or has changed in size, or the stream fails. Contents are verified by the receiver, and
-    /// not here.
+    /// A file can't be read or has changed in size, or the stream fails. Contents are verified only by the receiver.
     pub fn export_checkpoint(&self, to: &mut impl Write) -> Result<u64> {
         let (json, seal) = self.sealed_manifest();
         let sending = |source| StoreError::Transfer { action: "sending it", source };
@@ -95,8 +95,7 @@ pub struct CheckpointArrival {
 }
 
 impl CheckpointArrival {
-    /// Returns the contents to receive, each with its length in bytes: all that are in no checkpoint of the task
-    /// here.
+    /// Returns the contents to receive, each with its length in bytes: those that no checkpoint of the task on this host has.
     #[must_use]
     pub fn missing_contents(&self) -> &[(Hash, u64)] {
         &self.missing
@@ -143,12 +142,12 @@ impl LocalCheckpoints {
         self.receive_checkpoint(from, expected)?.complete_arrival()
     }
 
-    /// Reads a checkpoint from a stream of bytes, for the store, under the task and number that it had. Compares its
-    /// seal and every checksum. If this fails, nothing of the checkpoint is left.
+    /// Reads a checkpoint from a stream of bytes, for the store, under its original task and number. Compares its seal and every
+    /// checksum. If this fails, nothing of the checkpoint is left.
     ///
     /// # Errors
     ///
-    /// The stream breaks off, is no checkpoint, a damaged one or not the expected one, or the disk is full.
+    /// The stream breaks off; it is not a checkpoint, a damaged one or not the expected one; or the disk is full.
     pub fn receive_checkpoint(
         &self,
         from: &mut impl Read,
@@ -269,7 +268,7 @@ mod tests {
         let store = store(b.path());
         let arrived = store.import_checkpoint(&mut bytes.as_slice(), &expected()).unwrap();
         assert_eq!(arrived.manifest().progress.cpu_ns, 77);
-        let latest = store.latest_valid(&name).unwrap();
+        let latest = store.latest_undamaged(&name).unwrap();
         assert_eq!(latest.checkpoint.unwrap().manifest(), arrived.manifest());
         // Twice is the same as once, and for who takes it of an earlier attempt, too.
         let of_any = ExpectedCheckpoint { attempts: 1..=5, ..expected() };

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::{LocalCheckpoints, Result, SavedProgress, StoredCheckpoint};
 use crate::workspace::TaskName;
 
-/// Kind of program that is named by a checkpoint without images, which has nothing of the program's memory.
+/// Kind of program in the manifest of a checkpoint that has only the task's directory, and nothing of the program's memory.
 pub const DIRECTORY: &str = "directory";
 
 impl LocalCheckpoints {

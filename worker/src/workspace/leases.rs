@@ -22,9 +22,9 @@ use std::{
 use super::TaskName;
 use crate::jail::UserRange;
 
-/// Path of the host's directory with the locks.
+/// Path of the host's directory with a lock file for each user that is lent to a task.
 const FOLDER: &str = "/run/dormouse-users";
-/// Time between two checks whether a user was given back.
+/// Interval at which is checked whether another task has given back a user.
 const LOOK: Duration = Duration::from_millis(50);
 /// Size in bytes that is larger than the longest text of a lease.
 const LONGEST: u64 = 1 << 10;
@@ -41,7 +41,7 @@ impl LeaseFolder {
         Self::open_at(Path::new(FOLDER))
     }
 
-    /// Opens a directory, and makes it if it doesn't exist. It must belong to this user.
+    /// Opens a directory, and makes it if it doesn't exist. The directory must belong to the user of this process.
     pub(super) fn open_at(path: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -86,7 +86,7 @@ impl LeaseFolder {
     }
 }
 
-/// User that is lent to a task, and given back when this is dropped.
+/// User that is lent to a task; dropping the value gives the user back.
 #[derive(Debug)]
 struct LentUser {
     user: u32,
@@ -94,7 +94,7 @@ struct LentUser {
 }
 
 impl LentUser {
-    /// Returns the task to which the user is lent.
+    /// Returns the name of the task to which the user is lent.
     fn holder(&self) -> io::Result<String> {
         let (mut file, mut text) = (&self.file, String::new());
         file.rewind()?;
@@ -115,10 +115,10 @@ impl Drop for LentUser {
 /// Reason why a task gets no user of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// All users for tasks of this host are taken by other tasks.
+    /// Other tasks on this host have all users that the given range has for tasks.
     #[error("all users of {0} are taken by other tasks on this host: give more --task-users")]
     AllTaken(UserRange),
-    /// All users for checks are taken by other checks.
+    /// Other checks on this host have all users that the given range has for checks.
     #[error("all users for checks are taken: give more --task-users than {0}")]
     NoChecker(UserRange),
     /// Another task has the user that is in the task's checkpoint.
@@ -161,7 +161,7 @@ impl UserLeases {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lends a user to a task, unless it has one.
+    /// Lends a user to a task, unless the task has one.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl UserLeases {
         self.lend_first(task, candidates)?.ok_or(LeaseError::AllTaken(self.users))
     }
 
-    /// Lends a user to a check, unless it has one. Tasks can't get that user.
+    /// Lends a user to a check of a task's results, unless the check has one. Tasks can't get such a user.
     ///
     /// # Errors
     ///
@@ -203,9 +203,8 @@ impl UserLeases {
         Ok(None)
     }
 
-    /// Lends a task the user that is in its checkpoint, in place of its present one; waits for a limited time while
-    /// another task has that user. Returns `None` if the user isn't one for tasks: the inspection of the images finds
-    /// that out.
+    /// Lends a task the user that is in its checkpoint, in place of its present user; waits for a limited time while another task
+    /// has that user. Returns `None` if the user is not in the range for tasks; the inspection of the images will refuse it.
     ///
     /// # Errors
     ///
@@ -246,8 +245,8 @@ impl UserLeases {
     }
 }
 
-/// Returns whether no process of a user runs on this host, as far as this worker can see. There may be such a process
-/// if this task runs on another worker too.
+/// Returns whether no process of a user runs on this host, as far as this worker can see. A process may run if the task runs on
+/// another worker too.
 fn is_free(lease: &LentUser, task: &TaskName) -> io::Result<bool> {
     if lease.holder()? != task.to_string() {
         return Ok(false);

@@ -53,8 +53,8 @@ pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts the directories of tasks into memory, as nothing would keep a task from filling a disk. Later mounts in it
-/// are visible in the namespaces made from this one too.
+/// Mounts a tmpfs of `bytes` bytes for the directories of tasks, as nothing would keep a task from filling a disk. Later mounts
+/// below it are visible in mount namespaces that are copied from this one, too.
 pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let options = format!("mode=711,size={bytes},nr_inodes={DIRECTORY_ENTRIES}");
@@ -64,7 +64,7 @@ pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
         .map_err(mount_failed("share the mounts in", at))
 }
 
-/// Mounts a tmpfs of so many bytes, with this owner, over the directory of one task, which limits what the directory
+/// Mounts a tmpfs of `bytes` bytes, owned by `user` and `group`, over the directory of one task, which limits what the directory
 /// may hold. Programs in it can be run.
 pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;

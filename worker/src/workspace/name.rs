@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Result, WorkspaceError};
 
-/// Name of a task and of its run. Both come over the network, so they are checked.
+/// Names of a task and of its run. Both come over the network, so they are checked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedName")]
 pub struct TaskName {
@@ -25,7 +25,7 @@ impl TaskName {
     ///
     /// # Errors
     ///
-    /// One of them can't be the name of a directory.
+    /// One of the names can't be the name of a directory.
     pub fn new(run: impl Into<String>, task: impl Into<String>) -> Result<Self> {
         Ok(Self { run: check_name("run", run.into())?, task: check_name("task", task.into())? })
     }

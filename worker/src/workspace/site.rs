@@ -31,10 +31,10 @@ pub const ROOT: &str = "/run/dormouse";
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
-    /// Users that own the directories of tasks, if the worker's user doesn't.
+    /// Leases of the users that own the directories of tasks; `None`: the worker's user owns them.
     users: Option<Arc<UserLeases>>,
-    /// Directory by which the workers of this host lend users to tasks. `None`: other workers' tasks aren't known
-    /// here.
+    /// Directory of locks by which the workers of this host lend users to tasks. `None`: the users of other workers' tasks aren't
+    /// known.
     leases: Option<LeaseFolder>,
     /// Lock held as long as the workspace is. The end of the process, however it comes, unlocks it.
     _lock: Lock,
@@ -64,7 +64,8 @@ impl Workspace {
         Ok(Self { leases: leases.ok(), ..workspace })
     }
 
-    /// Makes the same workspace, in which these users own the directories of tasks.
+    /// Returns the same workspace, in which users of the range `users` own the directories of tasks (`None`: the worker's user
+    /// does).
     ///
     /// # Errors
     ///
@@ -250,7 +251,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Removes the directories of all tasks: when a worker starts, none of them runs.
+    /// Removes the directories of all tasks, when a worker starts and no task runs.
     ///
     /// # Errors
     ///
@@ -329,7 +330,7 @@ fn lock_directory(directory: &Path) -> Result<Lock> {
     }
 }
 
-/// Refuses a directory that is a link or belongs to another user, and closes one that is open to others: it holds
+/// Refuses a directory that is a link or belongs to another user, and takes other users' permissions away: the directory holds
 /// checkpoints, which contain the memory of tasks.
 fn make_own(directory: &Path) -> Result<()> {
     let fail =
@@ -353,14 +354,14 @@ fn make_own(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a directory that has files and was never a worker's, because a worker removes the files that it finds.
+/// Refuses a directory that has files and was never a worker's directory, because a worker removes the files that it finds.
 fn refuse_others_files(directory: &Path) -> Result<()> {
     let fail = |source| WorkspaceError::File { action: "list", path: directory.to_owned(), source };
     let is_empty = fs::read_dir(directory).map_err(fail)?.next().is_none();
     if is_empty || directory.join(LOCK).symlink_metadata().is_ok() {
         return Ok(());
     }
-    let what = "it holds files that are no worker's".to_owned();
+    let what = "it holds files that are not a worker's".to_owned();
     Err(WorkspaceError::NotOwn { path: directory.to_owned(), what })
 }
 

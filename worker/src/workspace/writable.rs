@@ -13,12 +13,12 @@ use nix::{
 use super::{Result, WorkspaceError, mounts};
 use crate::{cgroup::CgroupHierarchy, place::ProcessPlace};
 
-/// Directory of the file `kernel/ns_last_pid`, which CRIU writes.
+/// Directory that must be writable for CRIU, which writes `kernel/ns_last_pid` in it.
 const SETTINGS: &str = "/proc/sys";
 
-/// Makes the control groups and `/proc/sys` writable for this process. Docker, Podman and Kubernetes mount them
-/// read-only in their containers. If one is read-only, the process first enters a mount namespace of its own: no
-/// process outside it sees a change, and the groups are still those of the container, below its limits.
+/// Makes the control groups and `/proc/sys` writable for this process. Docker, Podman and Kubernetes mount them read-only in their
+/// containers. If one is read-only, the process first enters a mount namespace of its own. No process outside of that namespace
+/// sees a change, and the control groups are still those of the container, with its limits.
 ///
 /// Call this before any thread is started, and before the guardian is started, which removes groups.
 ///

@@ -25,7 +25,7 @@ use crate::run::{NasKernel, TaskComputation};
 use crate::trail::WorkTrail;
 use crate::{ed, nas, parallel, vector};
 
-/// Greatest number of repetitions whose digest is recomputed, which takes milliseconds.
+/// Greatest number of repetitions for which a check recomputes the digest, which takes milliseconds.
 const MOST_REPETITIONS: u64 = 1_000_000;
 
 /// Verdict on an answer.
@@ -33,13 +33,13 @@ const MOST_REPETITIONS: u64 = 1_000_000;
 pub enum Verdict {
     /// The answer is right.
     Right,
-    /// The answer is wrong, for this reason.
+    /// The answer is wrong; the reason in words.
     Wrong(String),
-    /// The answer can't be checked, for this reason.
+    /// The answer can't be checked; the reason in words.
     Unchecked(&'static str),
 }
 
-/// Checks the answer of a task whose program had these arguments and this nonce.
+/// Checks the answer of a task whose program got the given arguments and nonce.
 #[must_use]
 pub fn check(arguments: &[String], nonce: u64, answer: &str) -> Verdict {
     let arguments = arguments.iter().filter(|word| *word != "--result").map(OsString::from);
@@ -49,8 +49,8 @@ pub fn check(arguments: &[String], nonce: u64, answer: &str) -> Verdict {
     }
 }
 
-/// Checks the answer of a parallel job of `processes` processes and `phases` phases, whose work
-/// began with this seed and nonce.
+/// Checks the answer of a parallel job of `processes` processes and `phases` phases, whose work began with the given seed and
+/// nonce.
 #[must_use]
 pub fn check_job(processes: u32, phases: u32, (seed, nonce): (u64, u64), answer: &str) -> Verdict {
     let usage = vec![PPM; processes as usize];
@@ -58,21 +58,21 @@ pub fn check_job(processes: u32, phases: u32, (seed, nonce): (u64, u64), answer:
     judge_answer(&TaskComputation::Parallel(plan), nonce, answer)
 }
 
-/// True if the answer of a parallel job of this size can be checked: it then lists the work of each
-/// process in each phase, unless these are too many.
+/// Returns whether the answer of a parallel job of this size can be checked: only if processes and phases aren't too many does it
+/// list the work of each process in each phase.
 #[must_use]
 pub fn can_check_job(processes: u32, phases: u32) -> bool {
     parallel::told_phases(processes as usize, phases) > 0
 }
 
-/// The nonce of a task, derived from the run's secret number.
+/// Returns the nonce of a task, derived from the run's secret number `of_run`.
 #[must_use]
 pub fn nonce(of_run: u64, task: TaskId) -> u64 {
     mix_bits(of_run ^ mix_bits(u64::from(task.get())))
 }
 
-/// The right answer of a task with these arguments, its nonce among them, after `repetitions`
-/// repetitions, computed without doing the work, for simulated workers. `None`: unknown.
+/// Returns the right answer of a task after `repetitions` repetitions, computed without doing the work, for simulated workers;
+/// `arguments` has the nonce too. `None`: unknown.
 #[must_use]
 pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
     let Ok(CommandRequest::Job(job)) = parse(arguments.iter().map(OsString::from)) else {
@@ -120,12 +120,12 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
     Some(answer)
 }
 
-/// The figures with their published values as computed ones; `None` if one has no published value.
+/// Returns the figures with the published value of each as its computed value; `None` if a figure has no published value.
 fn as_published(figures: Vec<Figure>) -> Option<Vec<Figure>> {
     figures.into_iter().map(|of| Some(Figure { computed: of.reference?, ..of })).collect()
 }
 
-/// The published figures of a program; `None` if it has none.
+/// Returns the published figures of a program; `None` if it has none.
 fn published_figures(program: &TaskComputation) -> Option<Vec<Figure>> {
     Some(match program {
         TaskComputation::Nas { kernel, class } => match kernel {
@@ -193,7 +193,8 @@ fn judge_answer(program: &TaskComputation, nonce: u64, answer: &str) -> Verdict 
     }
 }
 
-/// Digest of the right answer with the amount of work that this answer claims.
+/// Returns the digest that a right answer has for the amount of work that the given answer claims; the error is the verdict if the
+/// answer is wrong anyway or can't be checked.
 fn expected_digest(
     program: &TaskComputation,
     nonce: u64,
@@ -218,15 +219,21 @@ fn expected_digest(
     }
 }
 
-/// Digest of a kernel's right answer after its repetitions.
+/// Returns the digest of a kernel's right answer after as many repetitions as the given answer claims; the error is the verdict if
+/// the answer is wrong anyway or can't be checked.
 fn of_repetitions(
     references: Vec<Figure>,
     nonce: u64,
     answer: &TaskResult,
 ) -> Result<u64, Verdict> {
     let names = |figures: &[Figure]| figures.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
-    if names(&references) != names(&answer.figures) || answer.repetitions == 0 {
-        return Err(Verdict::Wrong("its figures differ from those of its program".to_owned()));
+    if answer.repetitions == 0 {
+        return Err(Verdict::Wrong("it claims no repetition".to_owned()));
+    }
+    if names(&references) != names(&answer.figures) {
+        return Err(Verdict::Wrong(
+            "its figures have other names than those of its program".to_owned(),
+        ));
     }
     for (right, ours) in references.into_iter().zip(&answer.figures) {
         let figure = Figure { computed: ours.computed, ..right };

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[schemars(inline)]
 #[schemars(rename = "Class")]
 pub enum ProblemClass {
-    /// Sample: milliseconds.
+    /// Class S (sample), which takes milliseconds.
     S,
-    /// Workstation: seconds.
+    /// Class W (workstation), which takes seconds.
     W,
-    /// The first full size.
+    /// Class A, the first full size.
     A,
-    /// About four to sixteen times A.
+    /// Class B, about four to sixteen times the work of class A.
     B,
 }
 
@@ -38,8 +38,8 @@ impl ProblemClass {
         }
     }
 
-    /// Number of GridNPB ED tasks with reference values, counted from task 0. A bag with more tasks
-    /// repeats them, since a task without a reference could not be verified.
+    /// Returns the number of GridNPB ED tasks with published values, counted from task 0. A bag with more tasks repeats these,
+    /// since the answer of a task without published values could not be verified.
     pub(crate) const fn ed_references(self) -> u32 {
         match self {
             Self::S | Self::W => 100,

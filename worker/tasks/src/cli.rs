@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use self::arguments::CommandRequest;
 pub use self::arguments::{RemoteArgumentsError, check_remote};
+use crate::cell_init;
 use crate::probe;
 use crate::run::ComputationError;
 use crate::supervisor;
@@ -28,13 +29,13 @@ const NOT_VERIFIED: u8 = 1;
 const BAD_USAGE: u8 = 2;
 const NO_REFERENCE: u8 = 3;
 const NO_FILE: u8 = 4;
-/// Exit status of a parallel job that lost a process.
+/// Exit status of the parent of a parallel job of which a process was lost.
 pub const NO_TEAM: u8 = 5;
 
 /// Exit status of a supervisor that can't start its program, as shells use it.
 const NOT_STARTED: u8 = 127;
 
-/// Runs one task as the arguments (without the program's name) say.
+/// Runs the program `dormouse-task`, with its arguments (without its name); returns its exit status.
 #[must_use]
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter().peekable();
@@ -43,6 +44,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error @ probe::ProbeError::Usage) => fail_with(&error, BAD_USAGE),
             Err(error) => fail_with(&error, NOT_VERIFIED),
+        };
+    }
+    if arguments.next_if(|kind| kind == cell_init::KIND).is_some() {
+        return match cell_init::run(arguments) {
+            Ok(status) => ExitCode::from(status),
+            Err(error @ cell_init::CellError::Usage) => fail_with(&error, BAD_USAGE),
+            Err(error) => fail_with(&error, NOT_STARTED),
         };
     }
     if arguments.next_if(|kind| kind == supervisor::KIND).is_some() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// CPU time of the current thread, as the kernel counts it.
+/// Returns the CPU time of the current thread, as the kernel counts it.
 ///
 /// The clock belongs to the kernel's thread, not to the program: after a restore from a checkpoint
 /// it starts again near zero. [`WorkMeter`](crate::meter::WorkMeter) handles that.
@@ -10,7 +10,7 @@ pub(crate) fn thread_cpu_time() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Nanoseconds of the monotonic clock, to compare across a restore.
+/// Returns the time of CLOCK_MONOTONIC in nanoseconds, to be compared before a dump and after a restore.
 pub(crate) fn monotonic_ns() -> u64 {
     u64::try_from(read(libc::CLOCK_MONOTONIC).as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,14 +2,14 @@
 
 use crate::result::Figure;
 
-/// Extends the digest by the bits of one repetition's figures.
+/// Extends the digest of a task's answer by the bits of one repetition's figures.
 pub(crate) fn fold_figures(digest: u64, figures: &[Figure]) -> u64 {
     figures
         .iter()
         .fold(digest, |digest, figure| mix_bits(digest ^ mix_bits(figure.computed.to_bits())))
 }
 
-/// Extends the digest by the number of repetitions, as it does not include each of them.
+/// Extends the digest of a task's answer by the number of repetitions, as it doesn't include the figures of every repetition.
 pub(crate) const fn fold_count(digest: u64, repetitions: u64) -> u64 {
     mix_bits(digest ^ mix_bits(repetitions))
 }

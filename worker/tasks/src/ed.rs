@@ -12,7 +12,7 @@ mod reference;
 use crate::class::ProblemClass;
 use crate::nas::sp::{InitialField, SpSolver};
 
-/// Task `id` of a class; its figures have references only if they are published.
+/// Returns the solver of ED task `id` of a NAS class; it has values to compare its figures with only if they are published.
 pub(crate) fn solver_of_task(class: ProblemClass, id: u32) -> SpSolver {
     let density = 2.0 * (1.0 + 0.01 * f64::from(id));
     SpSolver::solver_variant(
@@ -23,7 +23,7 @@ pub(crate) fn solver_of_task(class: ProblemClass, id: u32) -> SpSolver {
     )
 }
 
-/// The figures of task `id` of a class, to be computed.
+/// Returns the figures of ED task `id` of a NAS class with their published values; the computed values are still missing.
 pub(crate) fn task_references(class: ProblemClass, id: u32) -> Vec<crate::result::Figure> {
     crate::nas::sp::norm_figures(reference::reference_norms(class, id))
 }

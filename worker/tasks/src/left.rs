@@ -40,7 +40,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The last `most` bytes of a regular file in a task's directory.
+/// Returns the last `most` bytes of a regular file in a task's directory.
 ///
 /// # Errors
 ///

@@ -16,6 +16,7 @@
 //! and `parallel` compute. The programs of `probe` test a host.
 
 pub mod answer;
+pub mod cell_init;
 pub mod cli;
 pub mod left;
 pub mod limits;

@@ -3,15 +3,14 @@
 
 use dormouse_units::{Bytes, one_line};
 
-/// Greatest number of words of a user's program or of its check, and of its environment variables.
+/// Greatest number of arguments of a user's program or of its check, and of its environment variables.
 const OWN_WORDS: usize = 4096;
 /// Greatest total size of a program's arguments and environment variables in bytes; the kernel's limit is two million.
 const OWN_BYTES: usize = 1 << 20;
 /// Greatest number of input files, and of output patterns, of a user's program.
-const OWN_FILES: usize = 10_000;
+pub const OWN_FILES: usize = 10_000;
 
-/// Greatest number of files and directories in a task's directory, and of contents that a
-/// checkpoint of it refers to.
+/// Greatest number of files and directories in a task's directory, and of file contents in a checkpoint of the directory.
 pub const DIRECTORY_ENTRIES: usize = 65_536;
 /// Longest path of an input or output file, in bytes.
 pub const PATH_BYTES: usize = 1024;
@@ -20,7 +19,7 @@ pub const LEFT_FILES: usize = 4096;
 /// Greatest total length of the paths of kept output files in bytes, so that they fit into one message and one log
 /// line.
 pub const LEFT_PATHS_BYTES: usize = 1 << 20;
-/// Greatest number of messages about output files that were not kept.
+/// Greatest number of messages, for a task, about output files that were not kept.
 pub const NOT_KEPT: usize = 16;
 /// Longest message about outputs that were not kept, in bytes.
 pub const NOT_KEPT_BYTES: usize = 400;
@@ -40,9 +39,9 @@ const BESIDE_MEMORY: u64 = 256 << 20;
 /// Greatest size in bytes of the checkpoint of a task whose memory need is unknown.
 const LARGEST_UNKNOWN: u64 = 16 << 30;
 
-/// Greatest size of a checkpoint of a task with `processes` processes, this much memory (zero if
-/// unknown) and a directory of at most `directory` bytes. It is twice the memory, since shared
-/// pages are in the image of each process, plus an overhead per process, plus the directory.
+/// Returns the greatest size of a checkpoint of a task with `processes` processes, `memory` (zero if unknown), and a directory of
+/// at most `directory` bytes. It is twice the memory, since shared pages are in the image of each process, plus an overhead per
+/// process, plus the directory.
 #[must_use]
 pub const fn largest_checkpoint(memory: Bytes, processes: u64, directory: Bytes) -> Bytes {
     let processes = if processes == 0 { 1 } else { processes };
@@ -114,7 +113,7 @@ pub fn check_left_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Message about an output file that is not kept: its escaped and shortened name, and the reason.
+/// Returns the message about an output file that is not kept: its escaped and shortened name, and the reason.
 #[must_use]
 pub fn not_kept(path: &str, why: &str) -> String {
     one_line(&format!("{}: {why}", one_line(path, SHOWN_NAME_BYTES)), NOT_KEPT_BYTES).into_owned()

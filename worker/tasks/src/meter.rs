@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::progress::{Progress, ProgressWriter, State};
 
-/// Multiple of the usual time of the same work up to which a step of the clock is trusted.
+/// Multiple of the usual CPU time of a piece of work up to which the clock's advance during the work is believed.
 const BELIEVED_FACTOR: f64 = 50.0;
-/// Extra time, in addition to `BELIEVED_FACTOR` times the usual time, up to which a step of the clock is trusted;
-/// covers page faults and the first units of a new phase.
+/// Time, in addition to `BELIEVED_FACTOR` times the usual CPU time, up to which the clock's advance is believed; covers page faults
+/// and the first units of a new phase.
 const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 
 /// The amount of work after which a task ends.
@@ -22,13 +22,12 @@ pub(crate) enum WorkAmount {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EnoughWork;
 
-/// The goal of a run.
+/// The goal at which a task's run ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunGoal {
-    /// Units that are done at any cost: all of them if there is no CPU time goal, else the first
-    /// repetition.
+    /// Units of work that must be done however long they take: all units if there is no CPU time goal, else the first repetition.
     pub(crate) due: u64,
-    /// CPU time after which the run ends, once `due` is done.
+    /// CPU time after which the run ends, once `due` units are done; `None`: the run ends with the last due unit.
     pub(crate) cpu_time: Option<Duration>,
 }
 
@@ -48,7 +47,7 @@ pub(crate) struct WorkMeter {
 }
 
 impl WorkMeter {
-    /// Starts counting from now.
+    /// Makes a meter that counts units of work and CPU time from now on.
     pub(crate) fn start(
         mut clock: Box<dyn FnMut() -> Duration>,
         goal: RunGoal,
@@ -60,7 +59,7 @@ impl WorkMeter {
         meter
     }
 
-    /// A meter that reports counts that other processes made.
+    /// Makes a meter that reports counts that other processes made.
     pub(crate) fn with_counts(
         spent: Duration,
         units: u64,
@@ -76,7 +75,7 @@ impl WorkMeter {
     ///
     /// # Errors
     ///
-    /// [`EnoughWork`] when the CPU time is used up, unless the work just done was still due.
+    /// [`EnoughWork`] when the CPU time is used up and the units that must be done are done.
     pub(crate) fn count_work(&mut self, units: u64) -> Result<(), EnoughWork> {
         self.work_keeping(units, 0)
     }
@@ -94,22 +93,22 @@ impl WorkMeter {
         self.publish_progress(State::Running);
     }
 
-    /// True when the goal is reached.
+    /// Returns whether the run's goal is reached.
     pub(crate) fn is_enough(&self) -> bool {
         self.units >= self.goal.due && self.is_spent(0)
     }
 
-    /// Publishes the end of the run.
+    /// Publishes on the progress page that the run has ended.
     pub(crate) fn publish_end(&mut self, state: State) {
         self.publish_progress(state);
     }
 
-    /// CPU time spent by the work so far.
+    /// Returns the CPU time that the work has taken so far.
     pub(crate) fn spent(&self) -> Duration {
         self.spent
     }
 
-    /// Units done so far.
+    /// Returns the number of units of work done so far.
     pub(crate) fn units(&self) -> u64 {
         self.units
     }
@@ -127,7 +126,7 @@ impl WorkMeter {
         self.units += units;
     }
 
-    /// CPU time of a unit so far, on average.
+    /// Returns the mean CPU time of a unit of work so far.
     pub(crate) fn mean(&self) -> Duration {
         if self.units == 0 { Duration::ZERO } else { self.spent.div_f64(self.units as f64) }
     }
@@ -160,7 +159,7 @@ impl WorkMeter {
     }
 }
 
-/// The part of the thread's CPU time that belongs to the task.
+/// Returns the part of the thread's CPU time that belongs to the task.
 fn own_time(thread: Duration, page: Option<&ProgressWriter>) -> Duration {
     let foreign = page.map_or(0, ProgressWriter::foreign_ns);
     let ns = i128::try_from(thread.as_nanos()).unwrap_or(i128::MAX) - i128::from(foreign);
@@ -179,7 +178,7 @@ impl fmt::Debug for WorkMeter {
 
 #[cfg(test)]
 impl WorkMeter {
-    /// A meter for tests of kernels: without clock or page, and all work is due.
+    /// Makes a meter for tests of kernels: it has no clock and no page, and never ends the run.
     pub(crate) fn unlimited() -> Self {
         Self::start(Box::new(|| Duration::ZERO), RunGoal { due: u64::MAX, cpu_time: None }, None)
     }

@@ -29,10 +29,10 @@ use crate::trail::TrailSegment;
 pub(crate) const MAX_PROCESSES: u32 = 256;
 const _: () = assert!(MAX_PROCESSES as usize <= progress::MAX_RANKS);
 
-/// A parallel job apart from its amount of work.
+/// Plan of a parallel job, without its amount of work.
 ///
-/// The amount refers to a process at 100 % usage. As CPU time it is the time that the job takes on
-/// processors of its own; as repetitions it is the number of blocks of work per phase.
+/// The amount of work refers to a process at 100 % usage. An amount of CPU time is the time that the job takes on processors of its
+/// own; an amount of repetitions is the number of blocks of work per phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TeamPlan {
     /// Number of phases, each of which ends at a barrier; at least 1.
@@ -53,29 +53,29 @@ impl TeamPlan {
         self.usage.len()
     }
 
-    /// Sum of the ranks' usages, where 1 is 100 %.
+    /// Returns the sum of the ranks' usages, where 1 is 100 %.
     pub(crate) fn total_usage(&self) -> f64 {
         self.usage.iter().map(|u| f64::from(*u)).sum::<f64>() / f64::from(PPM)
     }
 }
 
-/// Greatest number of block counts in a result, and of trails, so that the result stays below 16
+/// Greatest number of block counts, and of hashes of computed values, in a parallel job's result, so that the result stays below 16
 /// KiB.
 const MOST_TOLD: usize = 400;
 
-/// Number of phases whose block counts are in the result: all or none.
+/// Returns the number of phases whose block counts are in the result: all phases, or 0 if the counts are too many.
 pub(crate) fn told_phases(ranks: usize, phases: u32) -> u32 {
     if ranks * phases as usize <= MOST_TOLD { phases } else { 0 }
 }
 
-/// Sum of the ranks' last results by the closed form, for a job with this plan and nonce and these
-/// block counts, phase by phase. `None`: the counts don't fit the plan.
+/// Returns the sum of the ranks' last results by the closed form, from a job's plan, its nonce and the block counts of its ranks,
+/// phase by phase. `None`: the counts don't fit the plan.
 pub(crate) fn expected_sum(plan: &TeamPlan, nonce: u64, blocks: &[u64]) -> Option<u64> {
     let is_all = blocks.len() == plan.ranks() * plan.phases as usize;
     is_all.then(|| states_after(plan, nonce, blocks).into_iter().fold(0, u64::wrapping_add))
 }
 
-/// The ranks' results by the closed form, after the phases with these block counts.
+/// Returns the ranks' results by the closed form, after the phases whose block counts are `blocks`.
 fn states_after(plan: &TeamPlan, nonce: u64, blocks: &[u64]) -> Vec<u64> {
     let ranks = plan.ranks();
     let mut states: Vec<u64> =
@@ -90,8 +90,8 @@ fn states_after(plan: &TeamPlan, nonce: u64, blocks: &[u64]) -> Vec<u64> {
     states
 }
 
-/// The work of one rank in one phase as a segment that another process can repeat. `place` counts
-/// ranks over all phases, phase by phase. `None`: the job has no such place.
+/// Returns the work of one rank in one phase as a segment that another process can repeat. `place` is an index into `blocks`, which
+/// has the ranks' block counts phase by phase; `None`: the index is too large.
 pub(crate) fn rank_segment(
     plan: &TeamPlan,
     nonce: u64,
@@ -107,7 +107,7 @@ pub(crate) fn rank_segment(
     Some(TrailSegment { from: state, passes, trail })
 }
 
-/// Repeats the work of one rank in one phase; returns its final trail number.
+/// Repeats the work of one rank in one phase; returns the hash of the computed values at its end.
 pub(crate) fn compute_segment(
     plan: &TeamPlan,
     segment: TrailSegment,
@@ -122,7 +122,7 @@ pub(crate) fn compute_segment(
     chain.trail
 }
 
-/// Errors of starting or running a team.
+/// Errors of starting or running the processes of a parallel job.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TeamError {
     #[error("the processes of the job can't share memory; free some")]
@@ -135,20 +135,20 @@ pub(crate) enum TeamError {
     Lost { rank: usize, how: String },
 }
 
-/// Results of a team that has ended.
+/// Results of a parallel job whose processes have all ended.
 pub(crate) struct FinishedTeam {
     pub(crate) figures: Vec<Figure>,
     /// Number of completed phases.
     pub(crate) phases: u64,
-    /// Sum of all ranks' last results.
+    /// Sum of all ranks' last results, each the last value of the rank's chain of numbers.
     pub(crate) sum: u64,
     /// Blocks of work of each rank, phase by phase; empty if they are too many to report.
     pub(crate) blocks: Vec<u64>,
-    /// Trail number of each rank in each phase.
+    /// Hash of all values that each rank computed in each phase.
     pub(crate) trails: Vec<u64>,
     /// CPU time of each rank.
     pub(crate) cpu: Vec<Duration>,
-    /// Meter with the work of the whole team.
+    /// Meter with the work of all processes of the job.
     pub(crate) meter: WorkMeter,
 }
 
@@ -260,7 +260,7 @@ impl Drop for RankTeam {
     }
 }
 
-/// Waits for the next child to end; its process id and status.
+/// Waits for the next child to end; returns its process id and status.
 fn wait_for_any() -> io::Result<(libc::pid_t, libc::c_int)> {
     let mut status = 0;
     loop {

@@ -31,14 +31,14 @@ use crate::clock::monotonic_ns;
 use crate::progress::{Progress, ProgressError, ProgressWriter, State};
 use crate::signals;
 
-/// First argument that selects a probe.
+/// First argument of `dormouse-task` that selects a probe, a program with a habit that checkpoints may break.
 pub(crate) const KIND: &str = "probe";
 
 /// Time between two heartbeats of a probe, each of which shows that it still runs.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Number of heartbeats, one in each `PAUSE`, after which an abandoned probe ends.
 const BEATS: u64 = 120_000;
-/// Longest time for which a probe waits for its connection.
+/// Longest time for which a probe waits for its TCP connection.
 const SILENCE: Duration = Duration::from_secs(10);
 const THREADS: usize = 3;
 
@@ -51,7 +51,7 @@ pub(crate) enum ProbeError {
     Progress(#[from] ProgressError),
     #[error("probe {habit}: can't begin")]
     Begin { habit: ProgramHabit, source: io::Error },
-    #[error("probe {habit}: does not go on as it should")]
+    #[error("probe {habit}: does not continue as it should")]
     Broken { habit: ProgramHabit, source: io::Error },
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum ProgramHabit {
     Threads,
     /// A TCP connection with both ends in the probe.
     Tcp,
-    /// A clock that is read again and again.
+    /// A clock that the probe reads again and again.
     Clock,
     /// Open files of `/tmp`, `/dev/shm` and `/proc`, and a terminal.
     Files,
@@ -174,8 +174,8 @@ fn probe_clock() -> Beat {
     })
 }
 
-/// Opens the files. The task must have its own view of the file system, as the names in `/tmp` are
-/// fixed.
+/// Opens the files of the probe of open files; returns its step. The task must have its own view of the file system, as the names
+/// in `/tmp` are fixed.
 fn probe_files() -> io::Result<Beat> {
     let make = |path: &str| {
         let options = OpenOptions::new().read(true).write(true).create_new(true).to_owned();

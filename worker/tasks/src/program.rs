@@ -27,14 +27,15 @@ pub enum BagProgram {
     },
 }
 
-/// A program as people write it: a kernel is a `kind` of its own. In logs its kind is `nas`.
+/// A program as people write it in an experiment file: each NAS kernel is a `kind` of its own. In logs the `kind` of all kernels is
+/// `nas`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Written")]
 struct WrittenProgram {
-    /// The program, by its name.
+    /// Name of the program.
     kind: WrittenKind,
-    /// NAS class; all but `vector` need it.
+    /// NAS class of the problem; all programs but `vector` need one.
     class: Option<ProblemClass>,
     #[schemars(skip)]
     kernel: Option<NasKernel>,
@@ -100,8 +101,7 @@ impl JsonSchema for BagProgram {
 }
 
 impl BagProgram {
-    /// Arguments of the program for this task, without the amount of work; the task has this much
-    /// memory.
+    /// Returns the arguments of the program for task `task` with `memory` bytes, without the amount of work.
     #[must_use]
     pub fn arguments(&self, task: TaskId, memory: Bytes) -> Vec<String> {
         let words: &[&str] = match self {

@@ -33,16 +33,15 @@
 //! the checkpoint. A reader may see one word of a unit and another of the unit before.
 
 mod error;
-mod layout;
 mod outside;
 mod reader;
 mod value;
 mod writer;
 
 pub use error::ProgressError;
-pub use layout::{MAX_RANKS, PAGE_BYTES};
 pub use outside::{Clock, create_held, let_go, set_clock};
 pub use reader::ProgressReader;
+pub use value::{MAX_RANKS, PAGE_BYTES};
 pub use value::{Progress, State};
 pub use writer::ProgressWriter;
 
@@ -51,7 +50,7 @@ pub use writer::ProgressWriter;
 mod tests {
     use std::time::Duration;
 
-    use super::layout::AT_RANKS;
+    use super::value::AT_RANKS;
     use super::*;
 
     fn progress(units: u64) -> Progress {

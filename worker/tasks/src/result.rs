@@ -8,17 +8,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{left, limits::RESULT_BYTES, trail::WorkTrail};
 
-/// A computed figure with its reference.
+/// A figure that a task computed, with the expected value that it is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Name of the value in the program's specification.
     pub name: String,
-    /// Value computed by this run; NaN is written as `null`.
+    /// Value that this run computed for the figure; NaN is written as `null`.
     #[serde(deserialize_with = "nan_from_null")]
     pub computed: f64,
-    /// Published value; `None` if there is none.
+    /// Expected value of the figure, such as the published one; `None` if there is none.
     pub reference: Option<f64>,
-    /// Greatest relative error that verifies; 0 means exactly equal.
+    /// Greatest relative error with which the figure counts as right; 0: it must be exactly equal to the expected value.
     pub tolerance: f64,
 }
 
@@ -27,12 +27,13 @@ impl Figure {
         Self { name: name.to_owned(), computed, reference, tolerance }
     }
 
-    /// A figure that was not computed yet.
+    /// Makes a figure with its expected value `reference`, whose computed value is still missing.
     pub(crate) fn expected_figure(name: &str, reference: Option<f64>, tolerance: f64) -> Self {
         Self::new(name, f64::NAN, reference, tolerance)
     }
 
-    /// |computed − reference| / |reference|, or the absolute error where the reference is 0.
+    /// Returns the relative error |computed − reference| / |reference|, or the absolute error if the reference is 0; `None` without
+    /// a reference.
     #[must_use]
     pub fn relative_error(&self) -> Option<f64> {
         let reference = self.reference?;
@@ -40,7 +41,7 @@ impl Figure {
         Some(if reference == 0.0 { error } else { error / reference.abs() })
     }
 
-    /// True if the error is within the tolerance; `None` without a reference.
+    /// Returns whether the figure's error is within the tolerance; `None` if the figure has no expected value.
     #[must_use]
     pub fn verified(&self) -> Option<bool> {
         // A NaN compares false: not verified.
@@ -53,21 +54,21 @@ impl Figure {
 pub struct TaskResult {
     /// Program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector", "parallel" or "noop".
     pub kind: String,
-    /// Problem class of a NAS kernel or an ED task.
+    /// Problem class of a NAS kernel or an ED task; `None` for other programs.
     pub class: Option<String>,
-    /// Number of the ED task.
+    /// Number of the ED task; `None` for other programs.
     pub id: Option<u32>,
-    /// Memory of `vector`, or of each rank of a parallel job, in bytes.
+    /// Memory of the program `vector`, or of each rank of a parallel job, in bytes; `None` for other programs.
     pub memory_bytes: Option<u64>,
-    /// True if every figure is within its tolerance; `None` without references.
+    /// True if every figure is within its tolerance of its expected value; `None` if no figure has an expected value.
     pub verified: Option<bool>,
     /// Figures of the last complete repetition, or of the first wrong one.
     pub figures: Vec<Figure>,
     /// Number of complete repetitions, each of which was checked.
     pub repetitions: u64,
-    /// CPU time of the work over all processes that it ran in, in seconds.
+    /// CPU time that the work took before and after restores together, in seconds.
     pub cpu_seconds: f64,
-    /// Requested CPU time in seconds.
+    /// Requested CPU time in seconds; `None`: a number of repetitions was requested.
     pub cpu_seconds_wanted: Option<f64>,
     /// CPU time of each rank of a parallel job in seconds; empty for a program of one process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -77,16 +78,16 @@ pub struct TaskResult {
     /// Hash of the task's nonce and all computed values: see [`answer`](crate::answer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Trail of the computation at points of its work; `None` for programs without one.
+    /// Hashes of all values computed so far, at points of the computation; `None` for programs that record none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail: Option<WorkTrail>,
-    /// Final number of the computation's trail; `None` without a trail.
+    /// Hash of all values that the computation of `trail` has computed; `None` without a `trail`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail_end: Option<u64>,
     /// Blocks of work of each rank of a parallel job, phase by phase; empty if they are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u64>,
-    /// Trail number of each rank in each phase, in the order of `blocks`.
+    /// Hash of all values that each rank computed in each phase, in the order of `blocks`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trails: Vec<u64>,
 }
@@ -139,7 +140,7 @@ impl TaskResult {
     ///
     /// # Errors
     ///
-    /// [`ResultError::Io`] when the file can't be read, [`ResultError::Malformed`] when the file is no valid result.
+    /// [`ResultError::Io`] when the file can't be read, [`ResultError::Malformed`] when the file is not a valid result.
     pub fn read(path: &Path) -> Result<Self, ResultError> {
         let text = left::read(path, RESULT_BYTES as u64).map_err(|source| ResultError::Io {
             path: path.to_path_buf(),

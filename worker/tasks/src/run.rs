@@ -39,7 +39,7 @@ pub enum NasKernel {
     Sp,
 }
 
-/// A program with its input.
+/// A program of `dormouse-task` with its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TaskComputation {
     Nas { kernel: NasKernel, class: ProblemClass },
@@ -54,9 +54,9 @@ pub(crate) enum TaskComputation {
 pub(crate) struct ProcessWork {
     pub(crate) program: TaskComputation,
     pub(crate) amount: WorkAmount,
-    /// Segment of the work to compute; `None`: all of it.
+    /// Segment of the task's work to compute; `None`: all of the work.
     pub(crate) segment: Option<TrailSegment>,
-    /// Nonce with which the answer's digest begins.
+    /// Number (nonce) of the task, with which the digest of its answer begins.
     pub(crate) nonce: u64,
     pub(crate) progress: Option<PathBuf>,
     pub(crate) result: Option<PathBuf>,
@@ -75,21 +75,21 @@ pub(crate) enum ComputationError {
     Team(#[from] TeamError),
 }
 
-/// Outcome of a computation.
+/// Outcome of a task's computation, from which its result is made.
 struct ComputationOutcome {
     figures: Vec<Figure>,
     repetitions: u64,
-    /// Digest of all computed values.
+    /// Digest (hash) of all values that the task computed.
     digest: u64,
     /// CPU time of each rank; empty for a program without ranks.
     ranks: Vec<Duration>,
-    /// Blocks of work of each rank, phase by phase.
+    /// Number of blocks of work of each rank of a parallel job, phase by phase.
     blocks: Vec<u64>,
-    /// Trail numbers in the order of `blocks`.
+    /// Hash of all values that each rank computed in each phase, in the order of `blocks`.
     trails: Vec<u64>,
-    /// Digests that a program of one process left along its work; `None` if it leaves none.
+    /// Hashes of all values computed so far, at points of the work of a program of one process; `None` if the program records none.
     trail: Option<WorkTrail>,
-    /// Final number of `trail`; `None` without a trail.
+    /// Hash of all computed values at the end of the work; `None` without a `trail`.
     trail_end: Option<u64>,
 }
 
@@ -160,7 +160,7 @@ impl ProcessWork {
         }
     }
 
-    /// Repeats the work of one rank in one phase; for a whole job the ranks compute themselves.
+    /// Repeats the work of one rank of a parallel job in one phase, in this process.
     fn compute_ranks_part(
         &self,
         plan: &TeamPlan,
@@ -177,8 +177,8 @@ impl ProcessWork {
         WorkMeter::start(Box::new(thread_cpu_time), goal, page)
     }
 
-    /// Repeats a kernel until the goal is reached or a figure is wrong. Only figures of the
-    /// published input can be checked; the trail includes all.
+    /// Repeats a kernel until the goal is reached or a figure is wrong. Only figures of the published input can be checked; the
+    /// trail includes the figures of all inputs.
     fn repeat_kernel(
         &self,
         kernel: &mut dyn RepeatedKernel,
@@ -217,7 +217,7 @@ impl ProcessWork {
         (outcome.with_trail(trail.finish_trail()), meter)
     }
 
-    /// Makes passes over memory until the goal is reached, and then checks all of it.
+    /// Makes passes of the program `vector` over its memory until the goal is reached, and then checks all of the memory.
     fn pass_over(
         &self,
         bytes: usize,
@@ -323,7 +323,7 @@ fn run_team(
     Ok((ComputationOutcome { ranks: cpu, blocks, trails, ..outcome }, meter))
 }
 
-/// True if all figures with a reference verify; `None` if there are figures but no references.
+/// Returns whether all figures with an expected value are right; `None` if there are figures but no expected values.
 fn verdict_of(figures: &[Figure]) -> Option<bool> {
     let verdicts: Vec<bool> = figures.iter().filter_map(Figure::verified).collect();
     if verdicts.is_empty() && !figures.is_empty() {

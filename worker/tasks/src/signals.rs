@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Exit status after SIGTERM, the same as shells report.
+/// Exit status of a task that SIGTERM ends, as shells report it.
 const TERMINATED: libc::c_int = 128 + libc::SIGTERM;
 
 /// Makes SIGTERM end the process.

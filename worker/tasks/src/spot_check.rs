@@ -14,46 +14,46 @@ use crate::result::TaskResult;
 use crate::run::TaskComputation;
 use crate::trail::{TrailSegment, WorkTrail};
 
-/// Greatest ratio between the CPU times of a repetition on two hosts.
+/// Greatest plausible ratio between the CPU times that one repetition takes on two hosts.
 const MOST_TIMES: f64 = 4.0;
 
 /// Least CPU time of a block of a parallel job: its 32,768 dependent steps take at least four
 /// cycles each at 6 GHz.
 const LEAST_BLOCK: Duration = Duration::from_micros(20);
 
-/// Order to compute a part of a task again.
+/// Order to compute a part of a task's work again, to check the task's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOrder {
     /// Arguments of the task program without the nonce.
     pub arguments: Vec<String>,
-    /// Amount of work of the part.
+    /// Amount of work to compute again.
     pub amount: CheckAmount,
     part: CheckPart,
 }
 
-/// Amount of work to repeat.
+/// Amount of a task's work that a check computes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckAmount {
-    /// A number of repetitions as workers measure them, out of the number that the answer claims.
+    /// A number of repetitions of the program, out of the number that the task's answer claims.
     Repetitions {
-        /// Repetitions of the part.
+        /// Number of repetitions to compute again.
         part: u64,
-        /// Repetitions of the whole task.
+        /// Number of repetitions of the whole task.
         all: u64,
     },
-    /// CPU time of the part, if the whole took the ordered time.
+    /// CPU time of the part to compute again, if the whole task took the ordered CPU time.
     CpuTime(Duration),
 }
 
-/// The part of the work whose trail is compared.
+/// The part of a task's work that a check computes again, to compare the hashes of the computed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckPart {
-    /// Passes of `vector` up to this point of the trail.
+    /// Passes of the program `vector` that end at the point of the task's trail (recorded hashes) with the given index.
     Passes(usize),
-    /// Repetitions of a kernel up to this point of the trail.
+    /// Repetitions of a kernel that end at the point of the task's trail (recorded hashes) with the given index.
     Repetitions(usize),
-    /// Work of one rank in one phase (its place), and the CPU time that was ordered for the whole
-    /// job.
+    /// Work of one rank of a parallel job in one phase (by its index in the job's block counts), and the CPU time that was ordered
+    /// for the whole job, if any.
     Rank(usize, Option<Duration>),
 }
 
@@ -111,7 +111,7 @@ impl CheckOrder {
     ///
     /// # Errors
     ///
-    /// In words: the difference.
+    /// In words: how the answer differs from the repeated part.
     pub fn compare(
         &self,
         answer: &TaskResult,
@@ -149,14 +149,14 @@ impl CheckOrder {
     }
 }
 
-/// The arguments of a program, with one segment of its work added.
+/// Returns the arguments of a program, with an added argument that selects one segment of its work.
 fn with_segment(arguments: &[String], segment: TrailSegment) -> Vec<String> {
     let segment = ["--segment".to_owned(), segment.to_argument()];
     arguments.iter().cloned().chain(segment).collect()
 }
 
-/// Chooses the point of a trail that ends the segment to repeat; `None`: the trail has no point. For kernels with
-/// segments of one repetition, segments with a drawn input are preferred.
+/// Chooses the point of a trail (hashes recorded during the work) that ends the segment of work to repeat; `None`: the trail has no
+/// point. For kernels with segments of one repetition, segments with a drawn input are preferred.
 fn draw_point(trail: &WorkTrail, is_kernel: bool, drawn: u64) -> Option<usize> {
     let points = trail.points.len() as u64;
     let is_single = is_kernel && trail.every == 1 && points > 1;
@@ -167,7 +167,7 @@ fn draw_point(trail: &WorkTrail, is_kernel: bool, drawn: u64) -> Option<usize> {
     usize::try_from(point).ok()
 }
 
-/// Chooses one rank and phase of a parallel job, like [`CheckOrder::draw`] for other programs.
+/// Chooses one rank and phase of a parallel job to compute again, as [`CheckOrder::draw`] chooses a part of other programs' work.
 fn draw_rank(
     arguments: &[String],
     (plan, wanted, nonce): (&TeamPlan, WorkAmount, u64),
@@ -216,7 +216,7 @@ fn draw_rank(
     }))
 }
 
-/// Compares the figures of a repetition bit by bit.
+/// Compares, bit by bit, the figures of an answer with those of its repetition.
 fn compare_figures(answer: &TaskResult, again: &TaskResult) -> Result<(), String> {
     let (of_answer, of_again) = (&answer.figures, &again.figures);
     if of_answer.len() != of_again.len() {
@@ -233,8 +233,8 @@ fn compare_figures(answer: &TaskResult, again: &TaskResult) -> Result<(), String
     }
 }
 
-/// Checks the claimed amount of work against the ordered CPU time, at the speed that was measured
-/// when the part was repeated.
+/// Checks that the amount of work that an answer claims fits the ordered CPU time, at the speed measured when a part of the work
+/// was repeated.
 fn compare_amounts(
     (what, count): (&str, u64),
     ordered: Duration,

@@ -25,13 +25,13 @@ use serde::{Deserialize, Serialize};
 use crate::left;
 use crate::progress::{Progress, ProgressError, ProgressWriter, State};
 
-/// First argument that selects a supervisor.
+/// First argument of `dormouse-task` that selects a supervisor, the parent of a user's own program.
 pub const KIND: &str = "own";
 /// Name of the program's working directory in the task's directory.
 pub const WORK: &str = "work";
-/// Greatest size of an order or result that is read, in bytes.
+/// Greatest size of a supervisor's order or record that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
-/// Greatest size of a written result, in bytes.
+/// Greatest size of the record that a supervisor writes at its program's end, in bytes.
 const RESULT_BYTES: usize = 1024;
 /// Time between two heartbeats of a supervisor.
 const BEAT: Duration = Duration::from_millis(50);
@@ -49,14 +49,14 @@ pub struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// The program returned this status.
+    /// The program exited with the given status.
     Status(i32),
-    /// The program was killed by this signal.
+    /// The signal of the given number killed the program.
     Signal(i32),
 }
 
 impl Exit {
-    /// True if the program exited with status 0.
+    /// Returns whether the program exited with status 0.
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Status(0))
@@ -80,7 +80,7 @@ pub struct OwnResult {
 }
 
 impl OwnResult {
-    /// Reads the record from this file.
+    /// Reads the record from the file at `path`.
     ///
     /// # Errors
     ///
@@ -103,13 +103,13 @@ pub(crate) enum SupervisorError {
     Start { program: String, source: io::Error },
     #[error("{}: can't be written", path.display())]
     Result { path: PathBuf, source: io::Error },
-    #[error("the end of the program can't be waited for")]
-    Wait(#[source] io::Error),
+    #[error("the supervisor of the program can't {step}")]
+    System { step: &'static str, source: io::Error },
     #[error(transparent)]
     Progress(#[from] ProgressError),
 }
 
-/// Files that a supervisor is given.
+/// Paths of the files that a supervisor gets as arguments.
 struct SupervisorFiles {
     order: PathBuf,
     progress: PathBuf,
@@ -123,18 +123,24 @@ struct SupervisorFiles {
 ///
 /// The program was not started, or its end can't be recorded.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, SupervisorError> {
-    keep_to_itself().map_err(SupervisorError::Wait)?;
+    keep_to_itself().map_err(|source| SupervisorError::System {
+        step: "hide its memory from the program",
+        source,
+    })?;
     let files = parse_files(arguments)?;
     let order = read_order(&files.order)?;
     close_memory();
     // The end of a child wakes the supervisor, and must not pass between two looks.
-    let child_ended = block_sigchld().map_err(SupervisorError::Wait)?;
+    let child_ended = block_sigchld()
+        .map_err(|source| SupervisorError::System { step: "block SIGCHLD", source })?;
     reserve_result(&files.result)?;
     let page = ProgressWriter::create(&files.progress)?;
     page.wait_while_held();
     let mut beats = SupervisorBeats { page, count: 1, child_ended };
     let exit = beats.run(&order.argv, &order.env)?;
-    beats.end_others().map_err(SupervisorError::Wait)?;
+    beats
+        .end_others()
+        .map_err(|source| SupervisorError::System { step: "end its processes", source })?;
     write_result(&files.result, &OwnResult { exit })?;
     // After the result: who sees the end in the page finds the file.
     beats.publish_state(if exit.is_success() { State::Done } else { State::Failed });
@@ -179,14 +185,14 @@ fn read_order(path: &Path) -> Result<Order, SupervisorError> {
     order.map_err(|source| SupervisorError::Order { path: path.to_owned(), source })
 }
 
-/// Reserves disk space for the result, as the program may fill the disk.
+/// Reserves disk space for the record of the program's end, as the program may fill the disk.
 fn reserve_result(path: &Path) -> Result<(), SupervisorError> {
     let partial = path.with_extension("partial");
     let reserved = fs::write(&partial, [b' '; RESULT_BYTES]);
     reserved.map_err(|source| SupervisorError::Result { path: partial, source })
 }
 
-/// Writes the result into the reserved space in one step, so that a reader sees all of it or none.
+/// Writes the record of the program's end into the reserved space in one step, so that a reader sees all of it or nothing.
 fn write_result(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> {
     let fail = |source| SupervisorError::Result { path: path.to_owned(), source };
     let json = serde_json::to_vec(result).map_err(|error| fail(error.into()))?;
@@ -234,7 +240,7 @@ impl SupervisorBeats {
         self.page.write(&Progress { state, heartbeat: self.count, ppm, ..Progress::default() });
     }
 
-    /// Runs a program to its end.
+    /// Runs the program `argv` with the environment `env` to its end, and publishes heartbeats during the run.
     fn run(
         &mut self,
         argv: &[String],
@@ -250,7 +256,8 @@ impl SupervisorBeats {
             .spawn();
         let start = |source| SupervisorError::Start { program: program.clone(), source };
         let child = started.map_err(start)?;
-        self.await_end(&child).map_err(SupervisorError::Wait)
+        self.await_end(&child)
+            .map_err(|source| SupervisorError::System { step: "wait for its end", source })
     }
 
     /// Waits for the end of the child and reaps orphans meanwhile: in its PID namespace the
@@ -268,9 +275,9 @@ impl SupervisorBeats {
         }
     }
 
-    /// Kills and reaps all remaining processes of the program, so that no process still writes to the program's files.
-    /// Only the first process of a PID namespace may do so: its kill(2) reaches all other processes of the namespace,
-    /// and no more.
+    /// Kills and reaps all remaining processes of the program, so that no process still writes to the program's files. Only the
+    /// first process of a PID namespace may call this: its kill(2) reaches all other processes of the namespace, and no process
+    /// outside.
     fn end_others(&mut self) -> io::Result<()> {
         if std::process::id() != 1 {
             return Ok(());
@@ -304,7 +311,7 @@ impl SupervisorBeats {
     }
 }
 
-/// Path of a program: a name without a slash is searched on the `PATH` in `env`, any other name is relative to the
+/// Returns the path of a program: a name without a slash is searched on the `PATH` in `env`, any other name is relative to the
 /// program's working directory.
 fn find_program(program: &str, env: &BTreeMap<String, String>) -> PathBuf {
     let path = env.get("PATH").filter(|_| !program.contains('/'));

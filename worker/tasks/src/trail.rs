@@ -9,36 +9,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::mix_bits;
 
-/// Greatest number of points of a trail; beyond it every second point is dropped.
+/// Greatest number of points at which a trail records a hash of the values computed so far; a trail that would have more loses
+/// every second point.
 const MOST_POINTS: usize = 32;
-/// Number of chains over the elements of a pass: a single one would keep the processor waiting.
+/// Number of hash chains over the elements of a pass: with a single chain the processor would have to wait for each step.
 pub(crate) const LANES: usize = 4;
-/// Odd multiplier: multiplication by it loses no information.
+/// Odd multiplier of the hash of computed values: multiplication by an odd number loses no information.
 const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// A trail as it is written in an answer.
+/// The trail of a computation, as it is written in the answer: a hash of all values so far, at points of the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkTrail {
-    /// Number of passes from one point to the next.
+    /// Number of passes of the program from one point of the trail to the next.
     pub every: u64,
-    /// Trail number at each point, the first after `every` passes.
+    /// Hash of all values computed up to each point; the first point is after `every` passes.
     pub points: Vec<u64>,
 }
 
-/// A segment of a task's work between two points.
+/// A segment of a task's work between two points at which hashes were recorded; it can be computed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrailSegment {
-    /// Number of passes before the segment.
+    /// Number of passes of the program before the segment; for a parallel job, the rank's value at the beginning of the segment.
     pub from: u64,
-    /// Number of passes in the segment.
+    /// Number of passes of the program in the segment; for a parallel job, the number of blocks of work.
     pub passes: u64,
-    /// Trail number at the beginning of the segment.
+    /// Hash of the computed values at the beginning of the segment.
     pub trail: u64,
 }
 
 impl WorkTrail {
-    /// The segment that ends at this point, of a task with this nonce; `None`: there is no such
-    /// point.
+    /// Returns the segment of work that ends at point `point` of the trail of a task with the nonce `nonce`; `None`: there is no
+    /// such point.
     #[must_use]
     pub fn segment(&self, point: usize, nonce: u64) -> Option<TrailSegment> {
         self.points.get(point)?;
@@ -52,13 +53,13 @@ impl WorkTrail {
 }
 
 impl TrailSegment {
-    /// The segment as an argument for the task program.
+    /// Returns the segment of a task's work as an argument for the task program.
     #[must_use]
     pub fn to_argument(&self) -> String {
         format!("{}:{}:{:x}", self.from, self.passes, self.trail)
     }
 
-    /// Parses a segment from a command-line argument; `None`: the text is no segment.
+    /// Parses a segment of a task's work from a command-line argument; `None`: the text is not a segment.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let (from, passes, trail) = (parts.next()?, parts.next()?, parts.next()?);
@@ -68,34 +69,34 @@ impl TrailSegment {
     }
 }
 
-/// Records the trail while a task computes.
+/// Recorder of a computation's trail (a hash at points of the work), while a task computes.
 #[derive(Clone, Debug)]
 pub(crate) struct TrailRecorder {
     number: u64,
     lanes: [u64; LANES],
-    /// Number of passes since the last point.
+    /// Number of passes since the last point of the trail.
     since: u64,
     trail: WorkTrail,
 }
 
 impl TrailRecorder {
-    /// A recorder whose trail begins with this number.
+    /// Makes a recorder of a task's hashes; the hash of computed values begins with `number`.
     pub(crate) fn new(number: u64) -> Self {
         let trail = WorkTrail { every: 1, points: Vec::new() };
         Self { number, lanes: begin_lanes(number), since: 0, trail }
     }
 
-    /// The chains that include the elements of the current pass.
+    /// Returns the hash chains that include the elements of the current pass.
     pub(crate) const fn pass_lanes(&mut self) -> &mut [u64; LANES] {
         &mut self.lanes
     }
 
-    /// The trail number after all completed passes.
+    /// Returns the hash of all values that the completed passes computed.
     pub(crate) const fn trail_number(&self) -> u64 {
         self.number
     }
 
-    /// Includes a value of the current pass of the program in the trail.
+    /// Includes a value of the current pass of the program in the hash of computed values.
     pub(crate) const fn take_in(&mut self, value: u64) {
         self.lanes[0] = mix_bits(self.lanes[0] ^ value);
     }
@@ -124,7 +125,7 @@ impl TrailRecorder {
         points.push(self.number);
     }
 
-    /// The trail and its final number.
+    /// Returns the trail (the hashes at points of the work), and the hash of all values after the last pass.
     pub(crate) fn finish_trail(&self) -> (WorkTrail, u64) {
         (self.trail.clone(), self.number)
     }
@@ -134,7 +135,7 @@ const fn begin_lanes(number: u64) -> [u64; LANES] {
     [mix_bits(number), mix_bits(number ^ 1), mix_bits(number ^ 2), mix_bits(number ^ 3)]
 }
 
-/// Extends a chain by one element.
+/// Extends a hash chain by one element; returns the chain's new value.
 pub(crate) const fn extend_lane(lane: u64, element: u64) -> u64 {
     (lane ^ element).wrapping_mul(FACTOR).rotate_left(29)
 }

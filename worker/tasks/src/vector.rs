@@ -17,7 +17,8 @@ use crate::trail::{LANES, TrailRecorder, TrailSegment, WorkTrail, extend_lane};
 const A: u64 = 0x9E37_79B9_7F4A_7C15;
 const B: u64 = 0xD1B5_4A32_D192_ED03;
 
-/// Start values x = slope·i + offset, and likewise y; the task's nonce is added to the offsets.
+/// Start values of the vector x by index i, as slope·i + offset; `START_Y` has those of y. The task's nonce is added to the
+/// offsets.
 const START_X: LinearMap =
     LinearMap { slope: 0xBF58_476D_1CE4_E5B9, offset: 0x94D0_49BB_1331_11EB };
 const START_Y: LinearMap =
@@ -25,24 +26,23 @@ const START_Y: LinearMap =
 
 /// Elements of each vector per unit of work: 256 KiB of memory.
 const BLOCK: usize = 1 << 14;
-/// Bytes of memory per index: one element of each vector.
+/// Bytes of memory for each index: one element of each of the two vectors.
 const BYTES_PER_INDEX: usize = 16;
 
-/// The task of vector operations over its memory.
+/// A task of the program `vector`: passes of vector operations over its memory.
 pub(crate) struct VectorTask {
     start: StartValues,
     x: Vec<u64>,
     y: Vec<u64>,
     /// Number of complete passes.
     passes: u64,
-    /// Number of blocks that have had one pass more.
+    /// Number of blocks that have had one pass more than `passes`.
     ahead: usize,
     trail: TrailRecorder,
 }
 
 impl VectorTask {
-    /// A task that fills `bytes` of memory, rounded up to one element of each vector, from values that
-    /// its nonce shifts.
+    /// Makes a task that fills `bytes` of memory, rounded up to one element of each vector, with values that depend on its nonce.
     pub(crate) fn new(bytes: usize, nonce: u64) -> Self {
         let length = bytes.div_ceil(BYTES_PER_INDEX);
         let start = StartValues::new(nonce);
@@ -50,22 +50,22 @@ impl VectorTask {
         Self { start, x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0, trail }
     }
 
-    /// The task in its state at the beginning of a segment.
+    /// Returns the task in the state that it has at the beginning of a segment.
     pub(crate) fn at_segment(self, segment: TrailSegment) -> Self {
         Self { passes: segment.from, trail: TrailRecorder::new(segment.trail), ..self }
     }
 
-    /// The trail of the passes, and its final number.
+    /// Returns the trail (hashes of all values computed so far, at points of the work), and the hash after the last pass.
     pub(crate) fn finish_trail(&self) -> (WorkTrail, u64) {
         self.trail.finish_trail()
     }
 
-    /// Units of work per pass; setting up and checking take as many each.
+    /// Returns the units of work of one pass; setting up the memory takes as many, and so does checking it.
     pub(crate) fn units_per_pass(&self) -> u64 {
         self.x.len().div_ceil(BLOCK) as u64
     }
 
-    /// Number of complete passes done.
+    /// Returns the number of complete passes done.
     pub(crate) fn complete_passes(&self) -> u64 {
         self.passes
     }
@@ -140,9 +140,8 @@ impl VectorTask {
     }
 }
 
-/// Sum of all elements by the closed form, for a task of `bytes` bytes with this nonce, after
-/// `units` units of work including set-up and check, of which `passes` are complete passes. `None`:
-/// these numbers can't occur together.
+/// Returns the sum of all elements by the closed form, for a task of `bytes` bytes with the given nonce, after `passes` complete
+/// passes and `units` units of work in all, set-up and check included. `None`: these numbers can't occur together.
 pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) -> Option<u64> {
     let length = bytes.div_ceil(BYTES_PER_INDEX);
     let blocks = length.div_ceil(BLOCK) as u64;
@@ -159,14 +158,14 @@ pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) ->
     Some(piece(passes + 1, 0, border).wrapping_add(piece(passes, border, length)))
 }
 
-/// Units of work of a task of `bytes` bytes after `passes` complete passes, set-up and check
-/// included.
+/// Returns the units of work of a task of `bytes` bytes after `passes` complete passes, set-up and check included; `None`: the
+/// number is too large.
 pub(crate) fn units_after(bytes: usize, passes: u64) -> Option<u64> {
     let blocks = bytes.div_ceil(BYTES_PER_INDEX).div_ceil(BLOCK) as u64;
     passes.checked_add(2)?.checked_mul(blocks)
 }
 
-/// Start values of both vectors.
+/// Start values of both vectors of the program `vector`.
 #[derive(Clone, Copy, Debug)]
 struct StartValues {
     x: LinearMap,
@@ -189,12 +188,12 @@ struct LinearMap {
 }
 
 impl LinearMap {
-    /// The map with its origin moved to `index`: its value at 0 is that of the old map at `index`.
+    /// Returns the map with its origin moved to `index`: its value at 0 is the value of this map at `index`.
     fn from(self, index: usize) -> Self {
         Self { offset: self.offset.wrapping_add(self.slope.wrapping_mul(index as u64)), ..self }
     }
 
-    /// Iterates over the values at 0, 1, 2, …
+    /// Returns a function whose calls give the map's values at 0, 1, 2, …
     fn values(self) -> impl FnMut() -> u64 {
         let mut next = self.offset;
         move || {
@@ -204,7 +203,7 @@ impl LinearMap {
         }
     }
 
-    /// Sum of the first `n` values.
+    /// Returns the sum of the map's first `n` values.
     fn sum_of_first(self, n: usize) -> u64 {
         let n = n as u64;
         // One of two neighbours is even: halve it before the product wraps.
@@ -228,7 +227,7 @@ impl LinearMap {
     }
 }
 
-/// Effect of passes on (x, y), as a matrix.
+/// Effect of a number of passes on an element (x, y) of the two vectors, as a matrix.
 #[derive(Clone, Copy)]
 struct PassMatrix([[u64; 2]; 2]);
 

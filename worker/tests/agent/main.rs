@@ -10,6 +10,7 @@ mod agent;
 mod at_once;
 mod attacks;
 mod bench;
+mod cells;
 mod coordinator;
 mod hangs;
 #[path = "../linux/harness.rs"]
@@ -63,6 +64,11 @@ const TESTS: &[Test] = &[
     ),
     Test("the_background_gets_the_rest", &[Cgroup, Quiet], tasks::the_background_gets_the_rest),
     Test("a_vcpu_has_what_it_is_left", &[Cgroup, Quiet], tasks::a_vcpu_has_what_it_is_left),
+    Test(
+        "instances_call_each_other_and_keep_their_files",
+        &[Cgroup],
+        cells::instances_call_each_other_and_keep_their_files,
+    ),
     Test("programs_are_measured", &[Cgroup, Quiet], tasks::programs_are_measured),
     Test("credits_run_out", &[Cgroup, Quiet], tasks::credits_run_out),
     Test("a_host_is_proved", &[Cgroup, Criu], proof::a_host_is_proved),

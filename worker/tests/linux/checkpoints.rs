@@ -247,8 +247,11 @@ pub(crate) fn a_refused_restore() {
     // Straight to CRIU, past what would have put this right.
     fs::write(worker.workspace.task_directory(&name("t")).join("progress"), "shorter").unwrap();
     let checkpoint = &taken.checkpoint;
-    let occupant =
-        ViewOccupant { user: None, directory: worker.workspace.task_directory(&name("t")) };
+    let occupant = ViewOccupant {
+        user: None,
+        directory: worker.workspace.task_directory(&name("t")),
+        names: None,
+    };
     let restore = |criu: criu::CriuProgram, deadline| {
         criu.restore_process(
             &checkpoint.images_directory(),
@@ -291,8 +294,11 @@ pub(crate) fn deadline() {
         )
         .unwrap();
     task.wait_end(SOON).unwrap().unwrap();
-    let occupant =
-        ViewOccupant { user: None, directory: worker.workspace.task_directory(&name("t")) };
+    let occupant = ViewOccupant {
+        user: None,
+        directory: worker.workspace.task_directory(&name("t")),
+        names: None,
+    };
     for millis in [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40] {
         let result = harness::criu().restore_process(
             &taken.checkpoint.images_directory(),

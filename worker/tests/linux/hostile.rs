@@ -146,7 +146,11 @@ impl Scene {
         let directory = self.worker.workspace.task_directory(task);
         checkpoint.restore_files(&directory).unwrap();
         let _ = fs::remove_file(self.struck(task));
-        let occupant = ViewOccupant { user: Some(owner(&directory)), directory: directory.clone() };
+        let occupant = ViewOccupant {
+            user: Some(owner(&directory)),
+            directory: directory.clone(),
+            names: None,
+        };
         let (images, work) = (checkpoint.images_directory(), checkpoint.directory());
         let criu = harness::criu();
         let restored = criu.restore_process(

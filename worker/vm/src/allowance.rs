@@ -40,7 +40,7 @@ impl CreditAllowance {
         self.throttled
     }
 
-    /// Returns the largest share of its vCPU that a process may have.
+    /// Returns the largest share of its vCPU that a process may have, as the credits allow.
     #[must_use]
     pub const fn speed_ceiling(&self) -> Ppm {
         if self.throttled { self.spec().baseline } else { Ppm::ONE }
@@ -53,7 +53,8 @@ impl CreditAllowance {
         self.update_throttling()
     }
 
-    /// Spends credits for a use that became known after its time had passed, otherwise as [`Self::pass_time`].
+    /// Spends credits for a use of `used` vCPUs (in ppm of one vCPU) during `span` that became known only after that time was
+    /// passed; returns whether the allowed speed changed.
     pub fn spend_late(&mut self, span: Span, used: u64) -> bool {
         self.bucket.spend_late(span, used);
         self.update_throttling()
@@ -72,8 +73,8 @@ impl CreditAllowance {
         std::mem::replace(&mut self.throttled, throttled) != throttled
     }
 
-    /// Returns the time from now until the allowed speed changes at this use, because credits run out or a whole one
-    /// is earned; `None`: never.
+    /// Returns the time from now until the allowed speed changes at a constant use of `used` (in ppm of one vCPU), because credits
+    /// run out or a whole credit is earned; `None`: never.
     #[must_use]
     pub fn turn_after(&self, used: u64) -> Option<Span> {
         if self.throttled {

@@ -5,18 +5,18 @@ use dormouse_units::{Credits, Ppm, Span};
 /// How a burstable type earns and spends credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditSpec {
-    /// Share of a vCPU that each vCPU may use at the baseline.
+    /// Share of full speed that each vCPU has at the baseline.
     pub baseline: Ppm,
     /// Credits earned per hour by the whole VM.
     pub earned_per_hour: Credits,
-    /// Credits at launch.
+    /// Credits that a VM has at its launch.
     pub initial: Credits,
     /// Most credits that a VM can hold.
     pub cap: Credits,
 }
 
-/// Fine units in one vCPU-microsecond, chosen so that rates per hour and uses in parts per million are whole numbers
-/// per microsecond and nothing is rounded.
+/// Fine units of credit in one vCPU-microsecond, chosen so that rates per hour and uses in parts per million are whole numbers per
+/// microsecond and nothing is rounded.
 const FINE: u128 = 3_600_000_000 * 1_000_000;
 
 /// Credit bucket of one VM.
@@ -69,7 +69,7 @@ impl CreditBucket {
         self.fine = (self.fine + earned).saturating_sub(spent).min(cap);
     }
 
-    /// Returns the time from now until the bucket is empty at this constant use; `None`: never.
+    /// Returns the time from now until the bucket is empty at a constant use of `used` (in ppm of one vCPU); `None`: never.
     #[must_use]
     pub fn empty_after(&self, used: u64) -> Option<Span> {
         let net =
@@ -77,7 +77,7 @@ impl CreditBucket {
         span_of(self.fine.div_ceil(net))
     }
 
-    /// Returns the time from now until the bucket holds `level` at this constant use; `None`: never.
+    /// Returns the time from now until the bucket holds `level` at a constant use of `used` (in ppm of one vCPU); `None`: never.
     #[must_use]
     pub fn reaches_after(&self, level: Credits, used: u64) -> Option<Span> {
         let level = u128::from(level.min(self.spec.cap).as_vcpu_micros()) * FINE;
@@ -90,12 +90,13 @@ impl CreditBucket {
         span_of(missing.div_ceil(net))
     }
 
-    /// Returns the fine units earned per microsecond.
+    /// Returns the credits earned per microsecond, in fine units (`FINE` of them are one vCPU-microsecond).
     fn earned_per_us(&self) -> u128 {
         u128::from(self.spec.earned_per_hour.as_vcpu_micros()) * 1_000_000
     }
 
-    /// Returns the fine units spent per microsecond at this use.
+    /// Returns the credits spent per microsecond at a use of `used` (in ppm of one vCPU), in fine units (`FINE` are a
+    /// vCPU-microsecond).
     fn spent_per_us(used: u64) -> u128 {
         u128::from(used) * 3_600_000_000
     }

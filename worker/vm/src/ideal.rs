@@ -28,7 +28,7 @@ pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
     u32::try_from(phases).unwrap_or(1)
 }
 
-/// Work of a job.
+/// Work of a parallel job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProgram {
     /// Run time of the job on processors of its own.
@@ -47,25 +47,25 @@ struct JobRun {
     /// Processor of each process.
     on: Vec<u32>,
     foreground: bool,
-    /// True if the job doesn't run because it is being moved.
+    /// True if the job is stopped because it is being moved to other processors.
     stands: bool,
-    /// Time until which the job is stopped for a checkpoint, keeping its processors.
+    /// Time in nanoseconds, counted from the machine's creation, until which the job is stopped for a checkpoint, and keeps its
+    /// processors; `None`: it isn't stopped for one.
     held: Option<u64>,
     /// Parts of the work, in ppm, at which the job stops for a checkpoint, the last one first; each stop takes `hold`.
     points: Vec<u32>,
     hold: u64,
-    /// Parts of the work, in ppm, that the checkpoint under way holds (`taking`) and that the last kept checkpoint
-    /// holds (`kept`); `None`: there is no such checkpoint.
+    /// Part of the job's work, in ppm, that the checkpoint under way holds; `None`: no checkpoint is under way.
     taking: Option<u32>,
     kept: Option<u32>,
     /// Number of phases begun so far.
     begun: u32,
-    /// Millionths of phases that each process has to compute until the end of the current phase.
+    /// Work that each process has to compute from the job's start to the end of the current phase, in millionths of a phase.
     share: Vec<u64>,
-    /// CPU time that each process has to compute until the end of the current phase, and CPU time that it has computed.
+    /// CPU time that each process has to compute from the job's start to the end of the current phase, in nanoseconds.
     due: Vec<u64>,
     done: Vec<u64>,
-    /// Rest of the wait for the network at the end of the current phase.
+    /// Rest of the wait for the network at the end of the current phase, in nanoseconds.
     network: u64,
     ended: Option<u64>,
 }
@@ -95,7 +95,7 @@ impl JobRun {
         start
     }
 
-    /// Converts a part of a phase, in millionths, to time.
+    /// Converts a part of a phase, in millionths, to time, in nanoseconds.
     fn share_time(&self, share: u64) -> u64 {
         let phases = u128::from(PPM) * u128::from(self.program.phases.max(1));
         let time = self.program.runtime.as_nanos() * u128::from(share) / phases;
@@ -115,13 +115,13 @@ impl JobRun {
         !self.stands && self.held.is_none() && self.ended.is_none()
     }
 
-    /// Returns the CPU time that all processes have to compute in total.
+    /// Returns the CPU time that all processes of the job have to compute in total, in nanoseconds.
     fn total_work(&self) -> u128 {
         let usage: u128 = self.program.usage.iter().map(|usage| u128::from(*usage)).sum();
         self.program.runtime.as_nanos() * usage / u128::from(PPM)
     }
 
-    /// Returns the CPU time that all processes have computed so far.
+    /// Returns the CPU time that all processes of the job have computed so far, in nanoseconds.
     fn done_of_all(&self) -> u128 {
         self.done.iter().map(|ns| u128::from(*ns)).sum()
     }
@@ -132,7 +132,8 @@ impl JobRun {
         u32::try_from(part).unwrap_or(PPM).min(PPM)
     }
 
-    /// Returns the CPU time that the processes have to compute until the job's next planned stop.
+    /// Returns the CPU time, in nanoseconds, that the processes together have to compute until the job's next planned stop for a
+    /// checkpoint; `None`: no stop is planned.
     fn to_next_point(&self) -> Option<u64> {
         let due = self.total_work() * u128::from(*self.points.last()?);
         let left = due.div_ceil(u128::from(PPM)).saturating_sub(self.done_of_all());
@@ -147,7 +148,7 @@ impl JobRun {
         }
     }
 
-    /// Begins and ends the job's stops for checkpoints that are due.
+    /// Begins and ends the job's stops for checkpoints whose time has come at `now`.
     fn turn_hold(&mut self, now: u64) {
         if self.held.is_some_and(|until| until <= now) {
             self.held = None;
@@ -161,8 +162,8 @@ impl JobRun {
         }
     }
 
-    /// Sets the job to the state that it would have alone with this part of its work done, in ppm. A job that would
-    /// never get there, as a rank has no processor, is unchanged.
+    /// Sets the job to the state that it would have alone on the machine with the part `done_ppm` of its work done. A job that
+    /// would never get so far, as a rank has no processor, is unchanged.
     fn come_to(&mut self, done_ppm: u32) {
         let start = Self::new(self.program.clone(), &self.on, true);
         let jobs = BTreeMap::from([((), start)]);
@@ -197,7 +198,7 @@ impl JobRun {
         self.done.iter().zip(&self.due).all(|(done, due)| done >= due)
     }
 
-    /// Returns the processes that want to compute: index, processor, and time.
+    /// Returns the processes that want to compute: rank, processor, and CPU time still to compute in the phase.
     fn wanting_processes(&self) -> impl Iterator<Item = (usize, u32, u64)> {
         let runs = self.is_running();
         let all = self.due.iter().zip(&self.done).zip(&self.on).enumerate();
@@ -236,7 +237,7 @@ impl<K> Default for IdealMachine<K> {
 /// A change to a job of key `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineChange<K> {
-    /// The machine is created, with the credits of a new machine.
+    /// The machine is created now, with the credits of a new machine.
     Made,
     /// The job begins on the processors `on`, one for each process.
     Start {
@@ -251,7 +252,7 @@ pub enum MachineChange<K> {
     },
     /// The job is promoted to the foreground of its processors.
     Promote(K),
-    /// The job is stopped and frees its processors.
+    /// The job of the given key is stopped and frees its processors.
     Stand(K),
     /// The job continues in the foreground of other processors after it was stopped.
     GoOn {
@@ -259,16 +260,16 @@ pub enum MachineChange<K> {
         key: K,
         /// Processor of each process.
         on: Vec<u32>,
-        /// True if all work of the job is lost.
+        /// True if all work of the job is lost, so that it starts from scratch.
         anew: bool,
     },
-    /// Exactly this part of the job's work is done, in ppm.
+    /// The given part of the job's work, in ppm, is done: the job's state is set to that.
     HasDone(K, u32),
-    /// The job is stopped for this time for a checkpoint, and keeps its processors.
+    /// The job is stopped for the given time for a checkpoint, and keeps its processors.
     Hold(K, Duration),
-    /// The job will stop for this time at these parts of its work, in ppm, ascending.
+    /// The job will stop for checkpoints at the given parts of its work (in ppm, ascending), each time for the given duration.
     HoldAt(K, Vec<u32>, Duration),
-    /// The job's planned stops are cancelled.
+    /// The job's stop for a checkpoint ends at once, and the checkpoint doesn't count.
     Release(K),
     /// The job is killed.
     Kill(K),
@@ -302,8 +303,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
         Self { credits, ..Self::default() }
     }
 
-    /// Returns the machine's credits and whether they have run out, so that its processors run at the baseline until
-    /// a whole credit is earned; `None`: it isn't burstable.
+    /// Returns the machine's credits, and whether they have run out, so that its processors run at the baseline until a whole
+    /// credit is earned; `None`: the machine isn't burstable.
     #[must_use]
     pub fn credits(&self) -> Option<(Balance, bool)> {
         let allowance = &self.credits.as_ref()?.allowance;
@@ -363,8 +364,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Forgets jobs that have left (`is_gone`) and are finished here or would be stopped for ever. A job that is only
-    /// stopped for a checkpoint stays until it is finished, as it occupies its processors.
+    /// Forgets the jobs whose real processes are gone (`is_gone`) and that are finished in the model or would be stopped for ever.
+    /// A job that is only stopped for a checkpoint stays until it is finished, as it occupies its processors.
     pub fn forget_gone(&mut self, is_gone: impl Fn(K) -> bool) {
         let is_over = |start: &JobRun| start.ended.is_some() || start.stands;
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
@@ -376,13 +377,13 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.jobs.get(&key).filter(|start| start.ended.is_none()).map(JobRun::part_done)
     }
 
-    /// Returns whether a checkpoint was kept that [`IdealMachine::take_kept`] hasn't returned.
+    /// Returns whether a checkpoint was completed that [`IdealMachine::take_kept`] hasn't returned.
     #[must_use]
     pub fn has_kept(&self) -> bool {
         self.jobs.values().any(|start| start.kept.is_some())
     }
 
-    /// Takes the checkpoints kept since the last call: job and part of its work, in ppm.
+    /// Returns the checkpoints that were completed since the last call: the job, and the part of its work in ppm.
     pub fn take_kept(&mut self) -> Vec<(K, u32)> {
         let kept = self.jobs.iter_mut();
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
@@ -394,7 +395,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
     }
 
-    /// Returns the time that a job would still take with the machine to itself; zero if it is finished.
+    /// Returns the time that a job would still take with the machine to itself; zero if it is finished; `None`: it would never
+    /// finish, or isn't on the machine.
     #[must_use]
     pub fn left_alone(&self, key: K) -> Option<Duration> {
         let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
@@ -411,7 +413,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         Duration::from_nanos(self.now)
     }
 
-    /// Passes time until `to`, counted from the machine's creation; nothing happens if that is past.
+    /// Advances the machine's time to `to`, counted from the machine's creation; nothing happens if that is past.
     pub fn advance_to(&mut self, to: Duration) {
         let to = u64::try_from(to.as_nanos()).unwrap_or(u64::MAX);
         while self.now < to {
@@ -421,8 +423,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
 
     /// Advances the time until a job is finished, if nothing else changes until then.
     ///
-    /// The job never finishes if a foreground job keeps its processor busy for good, or if the job is stopped: `limit`,
-    /// counted from the machine's creation, ends the wait.
+    /// If a foreground job keeps its processor busy for good, or the job is stopped, it never finishes; `limit`, counted from the
+    /// machine's creation, ends the wait.
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         while self.now < limit && self.jobs.get(&key).is_some_and(|start| start.ended.is_none()) {
@@ -430,7 +432,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Passes time until another job is finished, a checkpoint is kept, or `limit` is reached, counted from the
+    /// Advances the time until one more job is finished or one more checkpoint completed, but at most to `limit`, counted from the
     /// machine's creation; false at the limit.
     pub fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
@@ -441,7 +443,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.count_through() > before
     }
 
-    /// Returns the number of finished jobs and of kept checkpoints that weren't taken.
+    /// Returns the number of finished jobs plus that of completed checkpoints that [`IdealMachine::take_kept`] hasn't returned.
     fn count_through(&self) -> usize {
         let ended = self.jobs.values().filter(|start| start.ended.is_some()).count();
         ended + self.jobs.values().filter(|start| start.kept.is_some()).count()
@@ -454,13 +456,13 @@ impl<K: Ord + Copy> IdealMachine<K> {
         done.iter().map(|ns| Duration::from_nanos(*ns)).collect()
     }
 
-    /// Returns the time at which a job finished, counted from the machine's creation.
+    /// Returns the time at which a job finished, counted from the machine's creation; `None`: it hasn't finished.
     #[must_use]
     pub fn ended_at(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.ended.map(Duration::from_nanos)
     }
 
-    /// Passes time up to the next change or `to`.
+    /// Advances the time to the next change of the machine's state, but at most to `to`.
     fn step_to(&mut self, to: u64) {
         let mut computing = Vec::new();
         // What stands in the foreground for its checkpoint has its processors to itself.

@@ -12,7 +12,7 @@ use dormouse_units::Ppm;
 
 /// Number of CPU slices by which a task is kept ahead of its promise.
 const AHEAD: i64 = 2;
-/// Number of further slices ahead at which a task is stopped.
+/// Number of CPU slices, beyond [`AHEAD`], by which a task may be ahead of its promise before it is stopped.
 const TOO_FAR: i64 = 2;
 /// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
@@ -35,10 +35,10 @@ pub struct KernelQuota {
 pub enum TaskPace {
     /// The task must stop until it is promised a certain CPU time.
     Stand {
-        /// Promised CPU time at which the task continues, in nanoseconds.
+        /// CPU time, in nanoseconds, that must be promised to the task before it continues.
         until: u64,
     },
-    /// Run with a quota multiplied by a factor.
+    /// The task must run with its quota multiplied by a factor.
     Run {
         /// Factor of the quota, at least one.
         times: Ppm,
@@ -60,52 +60,52 @@ pub struct TaskLedger {
 }
 
 impl TaskLedger {
-    /// Makes the account of a task whose whole work is this CPU time, in nanoseconds.
+    /// Makes the account of a task whose whole work takes `whole` nanoseconds of CPU time.
     #[must_use]
     pub const fn new(whole: u64) -> Self {
         Self { whole, came_with: 0, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
     }
 
-    /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that part is
-    /// more than the task is promised, the task is stopped until the promise catches up, and doesn't count as ahead.
+    /// Records that the task begins with the part `done` of its work done; returns the CPU time of that part in nanoseconds. If
+    /// that is more than the task is promised, the task is stopped until the promise catches up, and doesn't count as ahead.
     pub fn come_with(&mut self, done: Ppm) -> u64 {
         self.came_with = self.part_of_work(done);
         self.came_with
     }
 
-    /// Returns the CPU time of a part of the work, in nanoseconds.
+    /// Returns the CPU time that the part `done` of the task's work takes, in nanoseconds.
     #[must_use]
     pub fn part_of_work(&self, done: Ppm) -> u64 {
         done.scale_number(self.whole)
     }
 
-    /// Returns the CPU time of the whole work, in nanoseconds.
+    /// Returns the CPU time that the task's whole work takes, in nanoseconds.
     #[must_use]
     pub const fn whole_work(&self) -> u64 {
         self.whole
     }
 
-    /// Returns the largest lead over its promise that was seen, in nanoseconds.
+    /// Returns the largest CPU time, in nanoseconds, by which the task was seen ahead of its promise.
     #[must_use]
     pub const fn most_ahead(&self) -> u64 {
         self.ahead
     }
 
-    /// Returns the largest lag behind its promise that was seen, in nanoseconds.
+    /// Returns the largest CPU time, in nanoseconds, by which the task was seen behind its promise.
     #[must_use]
     pub const fn most_behind(&self) -> u64 {
         self.behind
     }
 
-    /// Records the promised and the worked CPU time of now.
+    /// Records the CPU times, in nanoseconds, that the task is promised and has worked by now.
     pub fn note_progress(&mut self, promised: u64, worked: u64) {
         let promised_at_least = promised.max(self.came_with);
         self.ahead = self.ahead.max(worked.saturating_sub(promised_at_least));
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
-    /// Decides what a task does that should stop for a checkpoint now: a task behind its promise is paced as usual; any
-    /// other task is stopped until it is no longer too far ahead of its promise.
+    /// Decides what a task that should be stopped for a checkpoint does next: if it is behind its promise it is paced as usual,
+    /// else it is stopped until it is no longer too far ahead of its promise.
     pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
             return self.set_pace(promised, worked, quota);
@@ -118,7 +118,8 @@ impl TaskLedger {
         TaskPace::Stand { until: worked.saturating_sub(wanted).max(over) }
     }
 
-    /// Decides what a task with this quota does next.
+    /// Decides whether a task runs or stops next, and with which quota, from the CPU times that it is promised and has worked by
+    /// now, in nanoseconds.
     pub fn set_pace(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         let KernelQuota { slice, ppm } = quota;
         self.note_progress(promised, worked);

@@ -58,12 +58,12 @@ impl MachineState {
         self.allowance.is_some()
     }
 
-    /// Freezes or thaws the VM.
+    /// Records that the VM is frozen by a hibernation, or thawed.
     pub(crate) fn set_frozen(&mut self, frozen: bool) {
         self.frozen = frozen;
     }
 
-    /// Returns the largest share of its vCPU that a process in this mode may have while the VM runs.
+    /// Returns the largest share of its vCPU that a process in the CPU mode `mode` may have while the VM runs.
     pub(crate) fn speed_ceiling(&self, mode: Mode) -> Ppm {
         match &self.allowance {
             Some(allowance) if mode == Mode::Baseline => allowance.spec().baseline,
@@ -79,13 +79,15 @@ impl MachineState {
         running.is_some_and(|allowance| allowance.pass_time(span, used))
     }
 
-    /// Spends credits for a use that became known after its time had passed, otherwise as [`Self::pass_time`].
+    /// Spends credits for a use of `used` vCPUs (in ppm of one vCPU) during `span` that became known only after that time was
+    /// passed; returns whether the credits changed the VM's speed.
     pub(crate) fn spend_late(&mut self, span: Span, used: u64) -> bool {
         let running = self.allowance.as_mut().filter(|_| !self.frozen);
         running.is_some_and(|allowance| allowance.spend_late(span, used))
     }
 
-    /// Returns the time from now until credits change the VM's speed at this use; `None`: never.
+    /// Returns the time from now until credits change the VM's speed at a constant use of `used` (in ppm of one vCPU); `None`:
+    /// never.
     pub(crate) fn credits_turn_after(&self, used: u64) -> Option<Span> {
         self.allowance.as_ref().filter(|_| !self.frozen)?.turn_after(used)
     }

@@ -25,7 +25,7 @@ mod seats;
 /// A span longer than any run, yet short enough to be added to a time.
 const FOREVER: Span = Span::from_micros(u64::MAX / 4);
 
-/// Set of slots that must be computed anew.
+/// Set of slots of the model whose tasks' rates and plans must be recomputed.
 #[derive(Clone, Debug, Default)]
 struct TouchedSlots {
     slots: Vec<u32>,
@@ -53,30 +53,31 @@ impl TouchedSlots {
 #[derive(Clone, Debug)]
 pub struct VmModel {
     machine: MachineState,
-    /// Law of two tasks that share a vCPU, with the seed of its draws.
+    /// Law by which two tasks share a vCPU, with the seed of its random draws; `None`: they share it without loss.
     sharing: Option<(ProcessorSharing, u64)>,
     /// True if tasks leave their seats as soon as their work is done.
     leaving: bool,
     processors: ModelProcessors,
     /// The tasks, each in a slot of its own.
     slots: Vec<Option<SeatedTask>>,
-    /// The task in each slot, in a list that is short to search.
+    /// Keys of the tasks in `slots`, in a list of its own that is fast to search.
     keys: Vec<Option<(TaskId, Attempt)>>,
     free_slots: Vec<u32>,
     now: Time,
-    /// Events of tasks as (time, task, slot, turn), the soonest first. The first one is up to date.
+    /// Planned events of tasks as (time, task, slot, number of the plan), the soonest first. The first entry is up to date; later
+    /// entries may belong to replaced plans.
     agenda: BinaryHeap<Reverse<(Time, TaskId, u32, u64)>>,
-    /// Slots whose rate or plan must be computed anew.
+    /// Slots whose task's rate or plan must be recomputed.
     touched: TouchedSlots,
-    /// True if a change isn't yet in the agenda and the credits.
+    /// True if the agenda and the credits don't yet reflect a change to the model.
     changed: bool,
     /// Number of plans made so far, so that each plan has its own number.
     turns: u64,
     /// vCPU use of all tasks, in ppm of one vCPU; computed for burstable VMs only.
     used: u64,
-    /// Time at which credits change the VM's speed.
+    /// Time at which credits change the VM's speed, if nothing else changes; `None`: never.
     credits_turn: Option<Time>,
-    /// Events of passed time that weren't returned yet.
+    /// Events that have happened but weren't returned to the caller yet.
     untold: Vec<WorkEvent>,
 }
 
@@ -104,7 +105,7 @@ impl VmModel {
         }
     }
 
-    /// Makes tasks that share a vCPU do so as measured, with random draws of this seed, and not perfectly.
+    /// Makes tasks share vCPUs by the measured law `sharing`, with random draws of seed `seed`, instead of without loss.
     #[must_use]
     pub fn with_sharing(mut self, sharing: ProcessorSharing, seed: u64) -> Self {
         self.sharing = Some((sharing, seed));
@@ -118,7 +119,7 @@ impl VmModel {
         self
     }
 
-    /// Returns the time that has passed.
+    /// Returns the time to which the model has advanced.
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
@@ -136,7 +137,7 @@ impl VmModel {
         self.slots.len() == self.free_slots.len()
     }
 
-    /// Returns a task's progress at the time to which the model was advanced.
+    /// Returns a task's progress at the time to which the model was advanced; `None`: the task isn't on the VM.
     #[must_use]
     pub fn task_progress(&self, task: TaskId, attempt: Attempt) -> Option<ModelProgress> {
         let progress = self.find_task(task, attempt)?.progress_at(self.model_time());
@@ -145,21 +146,21 @@ impl VmModel {
         Some(ModelProgress { finished: progress.finished.filter(|_| is_told), ..progress })
     }
 
-    /// Returns the vCPUs of a task.
+    /// Returns the vCPUs of a task; `None`: the task isn't on the VM.
     #[must_use]
     pub fn task_cpus(&self, task: TaskId, attempt: Attempt) -> Option<&Cpus> {
         self.find_task(task, attempt).map(|running| &running.on)
     }
 
-    /// Returns the current speed of a task that nothing holds: the share of its vCPUs that it gets while it uses all
-    /// of them.
+    /// Returns the current speed of a task, as if it weren't stopped: the share of its vCPUs that it gets while it uses all of
+    /// them; `None`: the task isn't on the VM.
     #[must_use]
     pub fn task_speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         let running = self.find_task(task, attempt)?;
         Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.task_rate(running) })
     }
 
-    /// Returns the speed that a task would have with no other task on its vCPUs.
+    /// Returns the speed that a task would have with no other task on its vCPUs; `None`: the task isn't on the VM.
     #[must_use]
     pub fn speed_ceiling(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         let running = self.find_task(task, attempt)?;
@@ -172,7 +173,8 @@ impl VmModel {
         ))
     }
 
-    /// Returns the time from now until a task has done this much work; `None`: never at the current speeds.
+    /// Returns the time from now until a task has done the work `done` (as time at full speed); `None`: never at the current
+    /// speeds.
     #[must_use]
     pub fn time_to(&self, task: TaskId, attempt: Attempt, done: Span) -> Option<Span> {
         let running = self.find_task(task, attempt)?;
@@ -180,7 +182,7 @@ impl VmModel {
         (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
-    /// Returns the time of the next event without a further change to the model; `None`: there is none.
+    /// Returns the time of the model's next event if nothing is changed until then; `None`: there is no such event.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Time> {
         self.settle_touched();
@@ -204,7 +206,7 @@ impl VmModel {
         self.slots[self.slot_of(task, attempt)? as usize].as_ref()
     }
 
-    /// Returns the time up to which tasks have progressed: that of the freeze if the VM is frozen.
+    /// Returns the time up to which tasks have progressed: the current time, or if the VM is frozen the time of the freeze.
     fn model_time(&self) -> Time {
         if self.machine.is_frozen() { Time::ZERO } else { self.now }
     }
@@ -269,13 +271,13 @@ impl VmModel {
         self.change_task(now, task, attempt, |running| running.stand_still(span, true));
     }
 
-    /// Makes a seated task wait for its input: it does and uses nothing until it is released.
+    /// Makes a seated task wait for its input: until it is released the task makes no progress and uses no vCPU.
     pub fn wait_for_release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.pass_until(now);
         self.change_task(now, task, attempt, |running| running.stand_still(FOREVER, false));
     }
 
-    /// Lets a task run again that is stopped.
+    /// Lets a stopped task run again.
     pub fn release_task(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.change_task(now, task, attempt, SeatedTask::go_on);
     }
@@ -285,8 +287,7 @@ impl VmModel {
         self.change_task(now, task, attempt, |running| running.mode = mode)
     }
 
-    /// Credits a task with a start that is `span` earlier: the task is promised the work of that time, and its CPU
-    /// credits are spent.
+    /// Counts a task's start as `span` earlier: the task is promised the work of that time, and CPU credits are spent for it.
     pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
         if self.machine.is_frozen() {
             return;
@@ -320,8 +321,8 @@ impl VmModel {
         self.reseat_task(now, task, attempt, on, Span::ZERO)
     }
 
-    /// Moves a task to the foreground of these vCPUs, one for each of its processes; the task makes no progress for as
-    /// long as the move takes. Returns false if the task isn't on the VM or the vCPUs aren't free.
+    /// Moves a task to the foreground of the vCPUs `on`, one for each of its processes; the task makes no progress for as long as
+    /// the move takes. Returns false if the task isn't on the VM or the vCPUs aren't free.
     pub fn move_to(
         &mut self,
         now: Time,
@@ -338,7 +339,7 @@ impl VmModel {
         self.set_frozen(now, true);
     }
 
-    /// Ends a hibernation.
+    /// Ends the VM's hibernation.
     pub fn thaw_vm(&mut self, now: Time) {
         self.set_frozen(now, false);
     }
@@ -375,7 +376,7 @@ impl VmModel {
         self.changed = true;
     }
 
-    /// Passes time up to `now`. [`Self::step_until`] returns the events that happened meanwhile.
+    /// Advances the time to `now`. [`Self::step_until`] returns the events that happen until then.
     pub fn pass_until(&mut self, now: Time) {
         if now <= self.now {
             return;
@@ -404,7 +405,7 @@ impl VmModel {
 }
 
 impl VmModel {
-    /// Handles due events, from one instant to the next.
+    /// Handles the events that are due, in order of time.
     fn let_happen(&mut self, told: &mut Vec<WorkEvent>, is_due: impl Fn(Time) -> bool) {
         loop {
             if self.may_be_due() {
@@ -434,8 +435,8 @@ impl VmModel {
         }
     }
 
-    /// Returns whether an event may happen at this very instant. Tasks whose rate just changed don't count: an event
-    /// that wasn't due before isn't due at once.
+    /// Returns whether an event may happen at the current time without an advance. Tasks whose rate just changed don't count: an
+    /// event that wasn't due before isn't due at once.
     #[must_use]
     pub fn may_be_due(&self) -> bool {
         let has_plan = |slot: &u32| {
@@ -446,7 +447,8 @@ impl VmModel {
         !self.untold.is_empty() || (self.changed && !plans_hold)
     }
 
-    /// Carries out the planned event of a task.
+    /// Carries out the planned event of the task in `slot`; returns the event for the caller, or `None` if the caller needn't know
+    /// of it.
     fn task_due(&mut self, slot: u32) -> Option<WorkEvent> {
         let running = self.slots[slot as usize].as_mut()?;
         running.bring_to(self.now);
@@ -471,7 +473,7 @@ impl VmModel {
         }
     }
 
-    /// Passes time up to `now`, before which no event is due. All rates and plans must be up to date.
+    /// Advances the time to `now`, before which no event may be planned. All rates and plans must be up to date.
     fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
         self.now = now;
@@ -489,7 +491,7 @@ impl VmModel {
         self.touch_all();
     }
 
-    /// Changes a task by `change`; returns whether the task is on the VM.
+    /// Advances the time to `now` and applies `change` to a task; returns whether the task is on the VM.
     fn change_task(
         &mut self,
         now: Time,
@@ -519,7 +521,7 @@ impl VmModel {
         self.touch_all();
     }
 
-    /// Withdraws a finish that wasn't returned yet, as the task turned out to have more work.
+    /// Removes the event of a task's finish that wasn't returned yet, as the task turned out to have more work.
     fn untell_end(&mut self, task: TaskId, attempt: Attempt) {
         self.untold.retain(|event| *event != WorkEvent::Finished { task, attempt });
     }
@@ -531,7 +533,7 @@ impl VmModel {
         self.changed = true;
     }
 
-    /// Computes the rates and plans of touched slots, before time passes.
+    /// Computes anew the rates and plans of the slots in `touched`, before time passes.
     fn settle_touched(&mut self) {
         if !std::mem::take(&mut self.changed) {
             return;
@@ -569,7 +571,7 @@ impl VmModel {
         }
     }
 
-    /// Removes the task in `slot` from its seats and its slot.
+    /// Removes the task in `slot` of the model from the VM.
     fn vacate_slot(&mut self, slot: u32) {
         self.leave_seats(slot);
         self.slots[slot as usize] = None;

@@ -4,10 +4,10 @@ use dormouse_units::{Cpus, Ppm, Tier, find_repeated};
 
 use crate::SeatError;
 
-/// A process in a slot of a vCPU.
+/// A process of a modelled task in one tier of a vCPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessSeat {
-    /// Slot of the task in the model.
+    /// Index of the process's task among the tasks of the VM's model.
     pub(crate) slot: u32,
     /// Fraction of its share of the vCPU that the process uses.
     pub(crate) usage: Ppm,
@@ -19,12 +19,12 @@ pub(crate) struct ProcessSeat {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModelProcessor {
     seats: [Option<ProcessSeat>; 2],
-    /// Share of a real processor that the vCPU has.
+    /// Share of a real processor that the vCPU gets.
     pub(crate) supply: Ppm,
 }
 
 impl ModelProcessor {
-    /// Returns the process that uses the seat of this tier.
+    /// Returns the process in the seat of tier `tier`, if it isn't idle; `None`: nothing uses the seat.
     pub(crate) fn seat_user(&self, tier: Tier) -> Option<&ProcessSeat> {
         self.seats[tier as usize].as_ref().filter(|seat| !seat.is_idle)
     }
@@ -41,7 +41,7 @@ const fn other_tier(tier: Tier) -> Tier {
 #[derive(Clone, Debug)]
 pub(crate) struct ModelProcessors {
     all: Vec<ModelProcessor>,
-    /// Number of vCPUs with less than a real processor.
+    /// Number of vCPUs that get less than a whole real processor.
     short: usize,
     /// Number of vCPUs with a process in the background.
     shared: usize,
@@ -53,14 +53,14 @@ impl ModelProcessors {
         Self { all: vec![one; vcpus as usize], short: 0, shared: 0 }
     }
 
-    /// Returns the vCPU of this number, which must have a process.
+    /// Returns vCPU number `cpu`, which must have a process.
     pub(crate) fn processor_at(&self, cpu: u32) -> &ModelProcessor {
         &self.all[cpu as usize]
     }
 
-    /// Puts a task into the seats of this tier on these vCPUs, which must be free or the task's own: the n-th seat gets
-    /// `seat(n)`, or is emptied if that is `None`. `beside` is called with the model slots of tasks in the other tier
-    /// if this seat was or is used.
+    /// Puts a task into the seats of tier `tier` on the vCPUs `on`, which must be free or the task's own: the n-th seat gets
+    /// `seat(n)`, or is emptied if that is `None`. For each seat that was or is used, `beside` is called with the model slot of the
+    /// task in the vCPU's other tier.
     pub(crate) fn put_task(
         &mut self,
         on: &[u32],
@@ -103,7 +103,7 @@ impl ModelProcessors {
         seats.into_iter().flatten().map(|seat| seat.slot)
     }
 
-    /// Returns the smallest share of a real processor among these vCPUs.
+    /// Returns the smallest share of a real processor that one of the vCPUs `on` gets.
     pub(crate) fn least_supply(&self, on: &[u32]) -> Ppm {
         if self.short == 0 {
             return Ppm::ONE;
@@ -111,13 +111,13 @@ impl ModelProcessors {
         on.iter().map(|&cpu| self.processor_at(cpu).supply).min().unwrap_or(Ppm::ONE)
     }
 
-    /// Returns whether the background of one of these vCPUs is used.
+    /// Returns whether a process uses the background of one of the vCPUs `on`.
     pub(crate) fn have_background(&self, on: &[u32]) -> bool {
         self.shared > 0
             && on.iter().any(|&cpu| self.processor_at(cpu).seat_user(Tier::Background).is_some())
     }
 
-    /// Checks that the task in slot `own` may have the seats of this tier on these vCPUs; its own seats count as
+    /// Checks that the task in model slot `own` may have the seats of tier `tier` on the vCPUs `on`; the task's own seats count as
     /// free.
     ///
     /// # Errors
@@ -140,8 +140,8 @@ impl ModelProcessors {
         find_repeated(on, self.all.len()).map_or(Ok(()), |cpu| Err(SeatError::Taken(cpu)))
     }
 
-    /// Returns the seats that a new task gets instead of the seats that it names; `None`: the named seats are free. A
-    /// task of one process whose seat isn't free gets the first free seat, as another task may be about to leave.
+    /// Returns the vCPUs on which a new task gets seats instead of the named vCPUs `on`; `None`: the named seats are free. A task
+    /// of one process whose seat isn't free gets the first free seat, as another task may be about to leave.
     ///
     /// # Errors
     ///

@@ -4,8 +4,8 @@ use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, 
 
 use crate::work::{CheckpointHold, ModelProgress, ModelTask};
 
-/// Work in microseconds of a vCPU times parts per million: at a rate in parts per million, the work done in a
-/// microsecond is a whole number, so that nothing is rounded.
+/// Amount of work in millionths of a vCPU-microsecond: at a rate in parts per million, the work done in a microsecond is a whole
+/// number, so that nothing is rounded.
 type Fine = u128;
 
 const FINE: Fine = 1_000_000;
@@ -22,12 +22,12 @@ pub(crate) struct SeatedTask {
     pub(crate) usage: Usage,
     runtime: Span,
     left: Fine,
-    /// Time up to which progress is accounted for.
+    /// Time up to which the task's progress is accounted for.
     since: Time,
-    /// Speed of the task when nothing holds it.
+    /// Speed of the task while it isn't stopped, as a share of full speed.
     pub(crate) rate: Ppm,
     checkpoints: Vec<Ppm>,
-    /// Number of checkpoint positions that are due already.
+    /// Number of planned checkpoint positions that the task has passed.
     passed: usize,
     cost: Span,
     when: CheckpointHold,
@@ -37,30 +37,31 @@ pub(crate) struct SeatedTask {
     dumped: bool,
     /// Part of the task's work for which a checkpoint was requested while the task ran; `None`: none was.
     asked: Option<Ppm>,
-    /// Time at which the work was done.
+    /// Time at which the task's work was done; `None`: it isn't done.
     ended: Option<Time>,
-    /// Loss of the foreground task, drawn once it has had a neighbour.
+    /// Part of its speed that a foreground task loses to neighbours; `None` until it is drawn, when the task first has a neighbour.
     pub(crate) loss: Option<Ppm>,
-    /// Part of the idle cycles that each process can use, drawn once it was in the background.
+    /// Part of a foreground's idle cycles that each process can use; `None` until it is drawn, when the task is first in the
+    /// background.
     pub(crate) utilisation: Option<Usage>,
-    /// Number of the current plan: agenda entries with another turn are out of date.
+    /// Number of the task's current plan: the model's agenda entries with a different number are out of date.
     pub(crate) turn: u64,
     /// True if the agenda contains the current plan, or if the task has no next event.
     pub(crate) planned: bool,
 }
 
-/// Event that was planned for a task.
+/// Planned event of a task that now happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskOccurrence {
     /// The task's work is done.
     Finished,
-    /// A checkpoint is due; the caller will stop the task for it.
+    /// The task has reached a checkpoint position, at the given part of its work; the caller will stop the task for the checkpoint.
     Due(Ppm),
     /// The task is stopped for a checkpoint from now on.
     Held,
-    /// The task runs again after a checkpoint of this part of its work.
+    /// The task runs again after a checkpoint, which holds the given part of the task's work.
     Checkpointed(Ppm),
-    /// The task runs again.
+    /// The task runs again after a stop that wasn't for a checkpoint.
     WentOn,
 }
 
@@ -96,7 +97,7 @@ impl SeatedTask {
         }
     }
 
-    /// Accounts for the time up to now, in which the VM ran.
+    /// Accounts for the task's progress up to `now` on a VM that ran.
     pub(crate) fn bring_to(&mut self, now: Time) {
         let span = now.since(self.since);
         self.since = now;
@@ -109,24 +110,24 @@ impl SeatedTask {
         }
     }
 
-    /// Accounts for the time up to now, in which the VM was frozen.
+    /// Advances the task's time to `now` without progress, as the VM was frozen.
     pub(crate) const fn skip_to(&mut self, now: Time) {
         self.since = now;
     }
 
-    /// Returns the task's progress at this time, if the VM runs unchanged until then.
+    /// Returns the task's progress at the time `now`, if the VM runs unchanged until then.
     pub(crate) fn progress_at(&self, now: Time) -> ModelProgress {
         let (done, hold) = (self.done_at(now), self.stands_until(now));
         ModelProgress { done, runtime: self.runtime, hold, finished: self.ended }
     }
 
-    /// Returns the work done at this time, as time at full speed.
+    /// Returns the work that the task has done by `now`, as time at full speed.
     fn done_at(&self, now: Time) -> Span {
         let left = self.left_at(now).div_ceil(FINE);
         self.runtime.saturating_sub(u64::try_from(left).map_or(self.runtime, Span::from_micros))
     }
 
-    /// Returns the part of the work done at this time.
+    /// Returns the part of the task's work that is done by `now`.
     pub(crate) fn part_done(&self, now: Time) -> Ppm {
         self.done_at(now).fraction_of(self.runtime)
     }
@@ -142,8 +143,7 @@ impl SeatedTask {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
 
-    /// Returns the time from `now` until the work `done` is done, at a rate that holds from now on; `None`: never at
-    /// this rate.
+    /// Returns the time from `now` until the task has done the work `done`, if its rate is `rate` from now on; `None`: never.
     pub(crate) fn time_to(&self, now: Time, done: Span, rate: Ppm) -> Option<Span> {
         let missing = self.left_at(now).saturating_sub(left_after(self.runtime, done));
         if missing == 0 {
@@ -164,7 +164,7 @@ impl SeatedTask {
         self.since.as_micros().checked_add(span.as_micros()).map(Time::from_micros)
     }
 
-    /// Carries out the planned event, at the time up to which progress is accounted for.
+    /// Carries out the task's planned event, at the time up to which its progress is accounted for; returns the event.
     pub(crate) fn take_due(&mut self) -> TaskOccurrence {
         self.planned = false;
         if self.stands.take().is_some() {
@@ -207,7 +207,7 @@ impl SeatedTask {
         is_going_on
     }
 
-    /// Stops the task for `span` more; `for_checkpoint` says whether a checkpoint is the cause.
+    /// Stops the task for a further `span`; `for_checkpoint` says whether a checkpoint is the cause.
     pub(crate) fn stand_still(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
@@ -215,7 +215,7 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// Adds work to the task beyond its announced run time.
+    /// Adds work, as time at full speed, to the task beyond its announced run time.
     pub(crate) fn extend(&mut self, more: Span) {
         self.runtime += more;
         self.left += fine_work(more, Ppm::ONE);
@@ -229,7 +229,7 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// Credits the task with the progress that it would have made in `span`.
+    /// Adds the progress that the task makes in `span` at its current rate, as if it had started earlier.
     pub(crate) fn head_start(&mut self, span: Span) {
         if self.stands.is_none() {
             self.left = self.left.saturating_sub(fine_work(span, self.rate));
@@ -247,7 +247,7 @@ impl SeatedTask {
         }
     }
 
-    /// Sets the part of the work that is done.
+    /// Sets the part of the task's work that is done.
     pub(crate) fn set_done(&mut self, done: Ppm) {
         self.left = left_after(self.runtime, self.runtime.part(done));
         self.ended = None;
@@ -259,13 +259,13 @@ impl SeatedTask {
         self.ended.is_some()
     }
 
-    /// Returns the part of its share that process `n` uses: all of the share during a checkpoint, and the process's own
-    /// usage otherwise, also below a foreground.
+    /// Returns the part of its share of a vCPU that process `n` uses: the whole share during a checkpoint, else the process's own
+    /// usage, in the background too.
     pub(crate) fn usage_now(&self, n: usize) -> Ppm {
         self.uniform_now().unwrap_or_else(|| self.usage.of_process(n))
     }
 
-    /// Returns the usage of every process, if all use the same.
+    /// Returns the part of its share of a vCPU that each process uses; `None`: the processes differ.
     pub(crate) fn uniform_now(&self) -> Option<Ppm> {
         let is_all = self.dumped && self.tier == Tier::Foreground;
         if is_all { Some(Ppm::ONE) } else { self.usage.uniform_usage() }
@@ -281,17 +281,17 @@ impl SeatedTask {
     }
 }
 
-/// Returns the work that is left of a run time once `done` of it is done.
+/// Returns the work that is left of a run time at full speed once `done` of it is done.
 fn left_after(runtime: Span, done: Span) -> Fine {
     Fine::from(runtime.saturating_sub(done).as_micros()) * FINE
 }
 
-/// Returns the work done in a span at this rate.
+/// Returns the work done in `span` at the rate `rate`.
 fn fine_work(span: Span, rate: Ppm) -> Fine {
     Fine::from(span.as_micros()) * Fine::from(rate.get())
 }
 
-/// Returns the time that work takes at this rate, rounded up to a microsecond.
+/// Returns the time that work takes at the rate `rate`, rounded up to a microsecond; `None`: for ever.
 fn time_for_work(work: Fine, rate: Ppm) -> Option<Span> {
     // Most of it fits in 64 bits, whose division is a machine's own.
     let us = match (u64::try_from(work), rate.get()) {

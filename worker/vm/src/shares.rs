@@ -10,18 +10,18 @@
 /// The whole of a processor or a phase, in parts per million.
 pub const PPM: u32 = 1_000_000;
 
-/// Shares of a phase that a job's ranks compute, handed out phase by phase; every process of the job arrives at the
-/// same shares by itself.
+/// Computes, phase by phase, which share of a parallel job's phase each rank computes; every process of the job arrives at the same
+/// shares by itself.
 #[derive(Clone, Debug)]
 pub struct RankShares {
     usage: Vec<u32>,
     total: i64,
-    /// Number of further phases that each rank should have led by now, times the sum of usages.
+    /// Number of further phases in which each rank should have been the leader by now, times the sum of the ranks' usages.
     due: Vec<i64>,
 }
 
 impl RankShares {
-    /// Makes the shares before the first phase of a job whose ranks use these parts of a processor, in parts per
+    /// Makes the shares before the first phase of a job; `usage` has the part of a processor that each rank uses, in parts per
     /// million.
     #[must_use]
     pub fn new(usage: &[u32]) -> Self {
@@ -31,19 +31,19 @@ impl RankShares {
         Self { due: vec![0; usage.len()], usage, total }
     }
 
-    /// Begins the next phase; returns the share of it that `rank` computes, in parts per million.
+    /// Begins the next phase; returns the share of the phase in which `rank` computes, in parts per million.
     pub fn next(&mut self, rank: usize) -> u32 {
         let leader = self.next_leader();
         self.rank_share(rank, leader)
     }
 
-    /// Begins the next phase; returns the share of it that each rank computes, in parts per million.
+    /// Begins the next phase; returns the share of the phase in which each rank computes, in parts per million.
     pub fn next_of_all(&mut self) -> Vec<u32> {
         let leader = self.next_leader();
         (0..self.usage.len()).map(|rank| self.rank_share(rank, leader)).collect()
     }
 
-    /// Begins the next phase; returns the rank that leads it.
+    /// Begins the next phase; returns the rank that leads the phase, which has the largest share of the phase to compute.
     fn next_leader(&mut self) -> usize {
         for (due, usage) in self.due.iter_mut().zip(&self.usage) {
             *due += i64::from(*usage);
@@ -78,14 +78,14 @@ pub fn network_part(usage: &[u32]) -> u32 {
     PPM - total.min(u64::from(PPM)) as u32
 }
 
-/// Returns the blocks of work in `share` millionths of phases of `blocks` each.
+/// Returns the number of blocks of work in `share` millionths of phases that have `blocks` blocks each.
 #[must_use]
 pub fn count_blocks(share: u64, blocks: u64) -> u64 {
     let total = u128::from(share) * u128::from(blocks) / u128::from(PPM);
     u64::try_from(total).unwrap_or(u64::MAX)
 }
 
-/// Returns the blocks of work of each rank with such a usage in this number of phases of `per_phase` blocks.
+/// Returns the number of blocks of work of each rank, with the usages `usage`, in `phases` phases of `per_phase` blocks each.
 #[must_use]
 pub fn blocks_of_ranks(usage: &[u32], phases: u32, per_phase: u64) -> Vec<u64> {
     let of_rank = |rank| {

@@ -15,19 +15,19 @@
 use dormouse_units::{Ppm, RandomStream, Usage, VmId};
 use serde::{Deserialize, Serialize};
 
-/// Law of a foreground and a background VM that share a processor (sections 2.1 and 3.2). Loss and utilisation are
-/// drawn once for each placement of a job, as the paper measured whole jobs.
+/// Law by which a foreground and a background VM share a processor. Loss and utilisation are drawn once for each placement of a
+/// job, as the MEASY paper measured whole jobs (sections 2.1 and 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ProcessorSharing {
-    /// Bounds of the uniformly distributed loss of speed of a foreground job that has a neighbour in the background.
+    /// Bounds of the uniformly distributed fraction of its speed that a foreground job loses to a neighbour in the background.
     pub loss: (f64, f64),
     /// Bounds of the uniformly distributed fraction of idle cycles that a background job of one process uses.
     pub single: (f64, f64),
-    /// Mean and standard deviation of the normally distributed fraction of idle cycles that a background job of several
-    /// processes uses. The paper's text has lost these figures; the values are from memory.
+    /// Mean and standard deviation of the normally distributed fraction of idle cycles that a background job of several processes
+    /// uses. The copy of the paper's text lacks these figures; the values are from memory.
     pub several_normal: (f64, f64),
-    /// Range to which the distribution `several_normal` is limited; draws outside are repeated.
+    /// Least and greatest fraction of idle cycles that `several_normal` may give; draws outside are repeated.
     pub several_within: (f64, f64),
     /// True if a utilisation is drawn for each process of a job instead of one for the job: the job then advances with
     /// the smallest utilisation of its processes, which falls with the number of processes.
@@ -56,12 +56,13 @@ impl ProcessorSharing {
         each_process: false,
     };
 
-    /// Draws the loss of speed that a foreground job has while it has a neighbour.
+    /// Draws the fraction of its speed that a foreground job loses while it has a neighbour in the background.
     pub(crate) fn draw_loss(&self, stream: &mut RandomStream) -> Ppm {
         to_ppm(draw_between(stream, self.loss))
     }
 
-    /// Draws the utilisation of idle cycles by a background job of this many processes: one for all, or one for each.
+    /// Draws the fraction of idle cycles that a background job of `processes` processes uses: one for all processes, or one for
+    /// each.
     pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut RandomStream) -> Usage {
         if self.each_process {
             Usage::Each((0..processes).map(|_| self.draw_utilisation(processes, stream)).collect())
@@ -70,7 +71,7 @@ impl ProcessorSharing {
         }
     }
 
-    /// Returns the share that a VM uses in the background of a processor of which `share` is left: by the utilisation
+    /// Returns the share of a processor that a VM uses in the background, if its foreground leaves `share` idle: by the utilisation
     /// of one process, drawn once for the VM.
     #[must_use]
     pub fn left_to(&self, vm: VmId, share: Ppm, seed: u64) -> Ppm {
@@ -95,8 +96,8 @@ impl ProcessorSharing {
     }
 }
 
-/// Returns the speed of a task that computes for the part `usage` of its time and otherwise waits for the network, on
-/// a vCPU that gives it at most `most`: c / (u + c · (1 − u)), since the wait takes as long as ever.
+/// Returns the speed of a task that computes for the part `usage` (u) of its time and otherwise waits for the network, on a vCPU
+/// that gives it at most `most` (c): c / (u + c · (1 − u)), as a slower vCPU doesn't lengthen the wait.
 pub(crate) fn paced_speed(most: Ppm, usage: Ppm) -> Ppm {
     let (c, u) = (u64::from(most.get()), u64::from(usage.get()));
     let one = u64::from(Ppm::ONE.get());
@@ -108,8 +109,8 @@ pub(crate) fn paced_speed(most: Ppm, usage: Ppm) -> Ppm {
     }
 }
 
-/// Returns the share of a vCPU with this supply that a background process gets when its foreground leaves `left`, in
-/// 10^-12 of a vCPU: x · (1 − f).
+/// Returns the share that a background process gets, in 10^-12 of a vCPU, if its vCPU has the share `supply` of a processor and its
+/// foreground leaves `left` of it idle: x · (1 − f).
 pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 {
     let share = u64::from(utilisation.get()) * u64::from(left.get());
     if supply == Ppm::ONE { share } else { supply.scale_number(share) }

@@ -22,7 +22,7 @@ pub struct ModelTask {
     pub on: Cpus,
     /// Tier of the task's slots.
     pub tier: Tier,
-    /// CPU usage of the task's processes.
+    /// CPU usage of each of the task's processes on a processor of its own.
     pub usage: Usage,
     /// Parts of the work at which checkpoints are taken, ascending.
     pub checkpoints: Vec<Ppm>,
@@ -54,11 +54,11 @@ pub enum WorkEvent {
         /// The attempt that finished.
         attempt: Attempt,
     },
-    /// A checkpoint is due for a task that is stopped only when the caller says so.
+    /// A task has reached a checkpoint position, and the caller is to say when it is stopped for the checkpoint.
     Due {
         /// The task to be checkpointed.
         task: TaskId,
-        /// The attempt under way.
+        /// The attempt to be checkpointed.
         attempt: Attempt,
         /// Part of the work that the checkpoint is to hold.
         done: Ppm,
@@ -74,7 +74,7 @@ pub enum WorkEvent {
         /// Memory of the task.
         memory: Bytes,
     },
-    /// The VM's speed changed because of its credits; their balance is given.
+    /// The VM's speed changed because of its credits; the new balance of credits.
     CreditsTurned(Credits),
 }
 
@@ -107,14 +107,14 @@ pub struct ModelProgress {
 /// Reasons why a task can't be seated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatError {
-    /// Every slot of the tier is occupied.
+    /// Every slot of the tier is occupied; the number of vCPUs of the VM.
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
-    /// A vCPU that the task names is occupied, is named twice, or doesn't exist.
+    /// A vCPU that the task names (its number is given) is occupied, is named twice, or doesn't exist.
     #[error("vCPU {0} is taken, named twice or does not exist")]
     Taken(u32),
     /// The VM has less free memory than the task needs.
-    #[error("it needs {need}, {free} is free")]
+    #[error("it needs {need} of memory, but {free} is free")]
     NoMemory {
         /// Memory that the task needs.
         need: Bytes,

@@ -42,7 +42,7 @@ impl BalanceBounds {
         }
     }
 
-    /// Adds the CPU use, within these bounds, between the last call and `now`.
+    /// Adds the VM's CPU use between the last call and `now`, given its bounds `of`.
     pub(super) fn pass(&mut self, now: Time, of: UseBounds) {
         let us = u128::from(now.since(self.until).as_micros());
         self.until = now;

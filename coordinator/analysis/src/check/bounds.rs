@@ -6,8 +6,8 @@ use dormouse_units::{Span, Time};
 /// Longest real time that a machine can plausibly report: a year, in microseconds.
 const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
 
-/// Latest time that a run can reach: a hundred deadlines and a day, as in virtual runs, plus the
-/// time without a coordinator. A run with parallel jobs has no such bound.
+/// Latest time that a run can reach: one day and a hundred times the bag's deadline, as in virtual runs, plus the time without a
+/// coordinator. The time of a run with parallel jobs is not bounded.
 #[derive(Clone, Debug)]
 pub(super) struct TimeBounds {
     latest: Time,

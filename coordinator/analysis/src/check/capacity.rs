@@ -14,9 +14,9 @@ use super::RuleViolation;
 enum SpotStage {
     /// The VM boots or runs, or has been commanded to resume.
     Up,
-    /// The VM has been commanded to hibernate: it still counts, and can't be reclaimed.
+    /// The VM has been commanded to hibernate: it still counts against the capacity, and can't be reclaimed.
     Freezing,
-    /// The VM is hibernated and does not count.
+    /// The VM is hibernated and does not count against the capacity.
     Frozen,
 }
 
@@ -87,7 +87,7 @@ impl<'a> CapacityChecker<'a> {
                     ScarceVm { kind: kind.clone(), life: SpotStage::Up, has_notice: false };
                 self.vms.insert(*vm, held_now);
                 return (held >= most as usize).then(|| {
-                    format!("{vm} is launched, and no more than {most} spot {kind} could be had")
+                    format!("{vm} is launched, though no more than {most} spot {kind} could be had")
                 });
             }
             Effect::Reclaimed { vm } => {

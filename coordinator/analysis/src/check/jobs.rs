@@ -40,9 +40,9 @@ pub struct JobsChecker {
     inside: BTreeMap<TaskId, JobInSystem>,
     /// Jobs that have ended at this instant, whose end the scheduler does not know yet.
     over: BTreeSet<TaskId>,
-    /// Credits of the jobs' machine.
+    /// CPU credits of the machine on which the jobs run.
     credits: MachineCredits,
-    /// Number of jobs submitted.
+    /// Number of jobs submitted so far.
     jobs: u64,
     found: Vec<RuleViolation>,
     now: Time,
@@ -92,7 +92,7 @@ impl JobsChecker {
         self.found.push(RuleViolation { seq: self.seq, at: self.now, what });
     }
 
-    /// Checks the next step.
+    /// Checks the next step of the run.
     pub fn see(&mut self, step: &Step) {
         self.seq = step.seq;
         if step.at < self.now {
@@ -365,8 +365,7 @@ impl JobsChecker {
     }
 }
 
-/// The reason for which the decision at index `place` of its step was not carried out, if this
-/// effect gives it.
+/// The reason why the decision at index `place` of its step was not carried out, if this effect gives it; else `None`.
 fn refusal_reason(effect: &Effect, place: usize) -> Option<&str> {
     match effect {
         Effect::Moot { index, why } | Effect::Rejected { index, why } if *index == place => {

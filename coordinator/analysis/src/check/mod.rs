@@ -4,6 +4,7 @@ mod balance;
 mod bounds;
 mod capacity;
 mod checker;
+mod declared_use;
 mod jobs;
 mod requests;
 mod rooms;

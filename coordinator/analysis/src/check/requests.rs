@@ -26,11 +26,11 @@ struct HostedVm {
     ready: Option<Time>,
     runs_since: Option<Time>,
     ran: Span,
-    /// Latest time at which the provider ends the VM, once it has given notice.
+    /// Latest time at which the provider ends the VM; `None` until it has given the VM notice.
     due: Option<Time>,
     /// Whether the VM counts as one that can be preempted to make room.
     is_preemptible: bool,
-    /// Whether the VM certainly has its room: it is ready and not hibernated.
+    /// Whether the VM certainly occupies its room on the host: it is ready and not hibernated.
     holds: bool,
     /// Whether the VM had to wait until other VMs left its host.
     has_waited: bool,
@@ -77,7 +77,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    /// Number of requests that came.
+    /// Number of VM requests that arrived so far.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.next.get().into()
@@ -222,12 +222,15 @@ impl<'a> RequestsChecker<'a> {
             });
         }
         self.require(self.rooms.has(host), || format!("{vm} is on {host}, which is not there"));
+        let memory = self.setup.catalogue.get(kind).map_or(Bytes::ZERO, |kind| kind.memory);
+        let disk = self.setup.terms.billing.disk_price(memory);
         let there = HostedVm {
             market,
             host,
             room: self.room_of(kind, market),
             meter: BillingMeter::start_at_launch(self.now, price, self.setup.terms.billing)
-                .at_most(bid),
+                .at_most(bid)
+                .with_stopped_disk(disk),
             launched: self.now,
             ready: None,
             runs_since: None,
@@ -351,7 +354,9 @@ impl<'a> RequestsChecker<'a> {
                 "{vm} is displaced by {by}, but one of the two does not exist"
             ));
         };
-        self.require(victim.0 == Market::Spot, || format!("{vm} is displaced and is no spot VM"));
+        self.require(victim.0 == Market::Spot, || {
+            format!("{vm} is displaced, but it is not a spot VM")
+        });
         self.require(other.0 == Market::OnDemand, || {
             format!("{vm} is displaced by a spot VM, {by}")
         });

@@ -101,8 +101,8 @@ impl HostRooms {
         is_fine
     }
 
-    /// A host that certainly has this much room, free or (if `may_preempt`) together with its spot
-    /// VMs. Only the first [`MOST_LOOKED_AT`] hosts with enough vCPUs are searched.
+    /// Finds a host that certainly has this much free room, or (if `may_preempt`) would have it without its spot VMs; `None` if no
+    /// host is found. Only the first [`MOST_LOOKED_AT`] hosts with enough vCPUs are searched.
     pub(super) fn with_room(&self, want: Room, may_preempt: bool) -> Option<HostId> {
         let hosts = if may_preempt { &self.by_partial } else { &self.by_free };
         let candidates = hosts.range((want[0], HostId::new(0))..).take(MOST_LOOKED_AT);

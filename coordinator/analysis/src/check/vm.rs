@@ -7,6 +7,7 @@ use dormouse_cloud::{BillingMeter, InstanceType, Market, ResourceVector};
 use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Tier, Time};
 
 use super::balance::{BalanceBounds, UseBounds};
+use super::declared_use::DeclaredUse;
 
 /// Stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +41,9 @@ pub(super) struct CheckedVm {
     pub(super) host: HostId,
     /// Room that the VM takes on its host.
     pub(super) room: ResourceVector,
-    /// The VM waits for others to leave its room.
+    /// True if the VM waits for other VMs to leave the room that it is to get.
     pub(super) waits: bool,
-    /// Time of the notice of the VM's end, and whether the VM had booted by then.
+    /// Time at which the VM got notice of its end, and whether the VM had booted by then; `None` without a notice.
     pub(super) notice: Option<(Time, bool)>,
     /// The VM is hibernating or hibernated, and another VM has its room or may have it.
     pub(super) is_displaced: bool,
@@ -62,10 +63,21 @@ pub(super) struct CheckedVm {
     pub(super) credits: Option<BalanceBounds>,
     /// Money charged for the VM's surplus credits so far.
     pub(super) surcharge: Money,
+    /// Credits by the VM's declared use; `None`: the type is not burstable.
+    pub(super) declared: Option<DeclaredUse>,
 }
 
 impl CheckedVm {
+    /// Passes the time until `now` on the VM's declared use.
+    pub(super) fn pass_use(&mut self, now: Time) {
+        let ran = matches!(self.life, VmStage::Running | VmStage::Freezing);
+        if let Some(declared) = &mut self.declared {
+            declared.pass(now, ran);
+        }
+    }
+
     pub(super) fn freeze(&mut self, now: Time) {
+        self.pass_use(now);
         self.life = VmStage::Frozen;
         self.places = None;
         self.frozen_since = Some(now);
@@ -73,6 +85,7 @@ impl CheckedVm {
     }
 
     pub(super) fn thaw(&mut self, now: Time) {
+        self.pass_use(now);
         self.life = VmStage::Running;
         (self.resumes, self.is_displaced) = (false, false);
         self.frozen = self.frozen_until(now);
@@ -97,9 +110,8 @@ impl CheckedVm {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// Checks a reported credit balance (with the time that it was valid at) and returns what is
-    /// wrong with it. The report before and this one may be late by the first span of `late`, this
-    /// one also by the second.
+    /// Checks a reported credit balance (with the time that it was valid at) and returns what is wrong with it. The previous report
+    /// and the present one may be late by the first span of `late`; the present one may be late by the second span in addition.
     pub(super) fn credit_error(
         &mut self,
         now: Time,

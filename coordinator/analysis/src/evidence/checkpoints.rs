@@ -10,18 +10,17 @@ use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, Time};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// A checkpoint that was due less than this before its task's end, in real time, may be missing
-/// without a word: it waits for its turn at CRIU and for the way to the coordinator. Workers do not
-/// use this margin: by its own clock a worker reports every wanted checkpoint that is not stored at
-/// the task's end as missed.
+/// A checkpoint that was due less than this real time before its task's end may be missing: it may still wait for CRIU or for its
+/// transfer to the coordinator. Workers do not use this margin: a worker reports every requested checkpoint that is not stored at
+/// the task's end, by its own clock, as missed.
 const TOO_LATE: Duration = Duration::from_secs(1);
 
 /// A finished attempt with fewer checkpoints than were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointShortfall {
-    /// The task or job.
+    /// Task or job that was attempted.
     pub task: TaskId,
-    /// Number of checkpoints that were due in time.
+    /// Number of checkpoints that were due well before the attempt's end.
     pub due: u32,
     /// Number of checkpoints that were taken, failed, or were reported as missed.
     pub answered: u32,
@@ -45,7 +44,7 @@ impl DueCheckpoints {
         }
     }
 
-    /// Adds an attempt that has ended in this record.
+    /// Counts the checkpoints of an attempt that has ended according to `record`.
     pub(super) fn over(
         &mut self,
         setup: &Setup,

@@ -23,7 +23,7 @@ const SLACK: Duration = MAX_REPORT_DELAY;
 /// An attempt that ended before its work can have been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlyEnd {
-    /// The task or job.
+    /// Task or job that was attempted.
     pub task: TaskId,
     /// VM of the attempt.
     pub vm: VmId,
@@ -44,8 +44,8 @@ impl std::fmt::Display for EarlyEnd {
     }
 }
 
-/// Whether an attempt that ended in this record ended too early. `None` for a user's own program,
-/// which may take less than the user said.
+/// Returns the facts of an attempt that ended, according to `record`, before its work can have been done; `None` if it ended in
+/// time. A user's own program is not checked: it may take less time than its user said.
 pub(super) fn early_end(
     setup: &Setup,
     record: &RunRecord,

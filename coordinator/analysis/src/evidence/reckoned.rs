@@ -36,7 +36,7 @@ impl Evidence {
         evidence
     }
 
-    /// Checks the next step of the run; returns the end that came too early in it, if one did.
+    /// Checks the next step of the run; returns the end of an attempt in the step that came too early, if there is one.
     pub fn see(&mut self, setup: &Setup, step: &Step) -> Option<&EarlyEnd> {
         let Self { speedup, record, checkpoints, early } = self;
         record.see(step);
@@ -54,7 +54,7 @@ impl Evidence {
         self.early.get(known).map(|(_, early)| early)
     }
 
-    /// The ends that came too early, each with the sequence number of its step.
+    /// The ends of attempts that came too early, each with the sequence number of its step.
     #[must_use]
     pub fn early(&self) -> &[(u64, EarlyEnd)] {
         &self.early

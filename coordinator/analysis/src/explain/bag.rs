@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dormouse_cloud::InterruptionAction;
 use dormouse_model::{Decision, Effect, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
-use dormouse_units::{Span, TaskId, Time, VmId};
+use dormouse_units::{Money, Span, TaskId, Time, VmId};
 
 use super::explanation::{Explanation, charged_from, seconds};
 use crate::outcome::WorkOutcome;
@@ -207,8 +207,8 @@ impl<'a> BagExplainer<'a> {
         after.iter().for_each(|it| fell_back(told, it));
     }
 
-    /// Steps that decided a stop with a checkpoint of this attempt which was not done when its VM
-    /// was gone.
+    /// Steps in which the scheduler decided to stop the attempt with a checkpoint, but the attempt's VM was gone before the stop
+    /// was done.
     fn undone_stops(&self, task: TaskId, attempt: &AttemptHistory) -> Vec<&Step> {
         let Some((until, AttemptEnd::VmGone(_))) = attempt.ended else { return Vec::new() };
         let is_it = |d: &Decision| matches!(d, Decision::Stop { task: t, vm, keep: true } if *t == task && *vm == attempt.vm);
@@ -302,7 +302,7 @@ impl<'a> BagExplainer<'a> {
         }
     }
 
-    /// The step at time `at` with a decision that `find` accepts.
+    /// The step at time `at` with a decision that `find` accepts; `None` if there is none.
     fn step_deciding(&self, at: Time, find: impl Fn(&Decision) -> bool) -> Option<&Step> {
         self.steps.iter().find(|step| step.at == at && step.decisions.iter().any(&find))
     }
@@ -346,7 +346,16 @@ impl<'a> BagExplainer<'a> {
         let charged: Span =
             vm.charges().iter().map(dormouse_cloud::ChargedInterval::duration).sum();
         let (charged, cost) = (seconds(charged), vm.cost());
-        let mut came_to = format!("Charged {charged}, {cost}; {finished} tasks finished on it.");
+        let disk = match vm.meter().disk_cost() {
+            Money::ZERO => String::new(),
+            disk => format!(", {disk} of it for its disk while it was hibernated"),
+        };
+        let surplus = match vm.surcharge {
+            Money::ZERO => String::new(),
+            surplus => format!(", {surplus} of it for surplus credits"),
+        };
+        let mut came_to =
+            format!("Charged {charged}, {cost}{disk}{surplus}; {finished} tasks finished on it.");
         let (there, had) = vm.supplied(self.record.end());
         if vm.is_background && there > Span::ZERO {
             came_to += &format!(
@@ -469,7 +478,7 @@ impl<'a> BagExplainer<'a> {
     }
 }
 
-/// Adds each change of the processor shares that a background VM was left.
+/// Adds to the explanation each change of the processor shares that the foreground left to a background VM.
 fn tell_supplies(told: &mut Explanation, vm: &VmHistory) {
     for together in vm.supplies.chunk_by(|(at, ..), (next, ..)| at == next) {
         let shares = together.iter().map(|(_, vcpu, share)| format!("{share} of vCPU {vcpu}"));
@@ -506,7 +515,8 @@ fn fell_back(told: &mut Explanation, it: &RestoreFallback) {
         }
         (None, _) => "the task begins anew".to_owned(),
     };
-    told.say(it.at, format!("checkpoint {number} could not be restored: {instead}"));
+    let what = if it.given_up { "was given up by the scheduler" } else { "could not be restored" };
+    told.say(it.at, format!("checkpoint {number} {what}: {instead}"));
 }
 
 /// Returns a function that reads, from a decision to give this VM back, the scheduler's reason;

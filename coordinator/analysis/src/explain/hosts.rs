@@ -25,7 +25,7 @@ impl HostStory {
         Some(Self { host, held: BTreeSet::new(), launched: 0, told: None })
     }
 
-    /// Adds the next step of the log.
+    /// Adds what the next step of the log says about the host.
     pub fn see(&mut self, step: &Step) {
         let ours = self.host;
         match &step.event {
@@ -64,7 +64,7 @@ impl HostStory {
         }
     }
 
-    /// The explanation; `None` if the run has no such host.
+    /// The explanation of the host's story; `None` if the run has no such host.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
         let mut told = self.told?;

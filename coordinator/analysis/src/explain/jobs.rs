@@ -38,7 +38,7 @@ impl JobStory {
         Self { by_jobs, algorithm, scheduler, decisions, seen, last, is_over }
     }
 
-    /// Adds the next step.
+    /// Adds what the next step of the run says about the job.
     pub fn see(&mut self, step: &Step) {
         let Self { by_jobs, scheduler, decisions, seen, .. } = self;
         self.last = step.at;
@@ -52,7 +52,7 @@ impl JobStory {
         }
     }
 
-    /// The explanation; `None` if the trace has no such job.
+    /// The explanation of the job's story; `None` if the trace has no such job.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
         let Self { algorithm, scheduler, last, is_over, .. } = self;
@@ -91,7 +91,7 @@ impl JobStory {
 #[derive(Debug, Default)]
 struct WatchedJob {
     number: u64,
-    /// Time of the job's submission, and the job itself.
+    /// Submission time of the watched job, and the job itself; `None` before its submission.
     watched: Option<(Time, Job)>,
     /// Trace numbers of all jobs: the scheduler's notes may name any of them.
     numbers: BTreeMap<TaskId, u64>,
@@ -149,7 +149,7 @@ impl WatchedJob {
     }
 }
 
-/// A decision of a batch scheduler about a job, in words.
+/// A decision of a batch scheduler about a job, in words; `None` for decisions that are not explained.
 fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<String> {
     let (did, reason) = match decision {
         Decision::Start { on: Seats { tier: Tier::Foreground, .. }, reason, .. } => {

@@ -3,7 +3,7 @@
 
 use dormouse_cloud::{CostName, InterruptionAction, Market};
 use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};
-use dormouse_units::{RequestId, Span, Time, VmId};
+use dormouse_units::{Money, RequestId, Span, Time, VmId};
 
 use super::explanation::{Explanation, charged_from, seconds};
 use crate::RunRecord;
@@ -40,7 +40,7 @@ impl RequestStory {
         Some(Self { tenants, request, vm, cost, record, ledger, told: None })
     }
 
-    /// Adds the next step of the log.
+    /// Adds what the next step of the log says about the request.
     pub fn see(&mut self, step: &Step) {
         self.record.see(step);
         if let Event::Requested { request, asks } = &step.event
@@ -83,7 +83,7 @@ impl RequestStory {
         }
     }
 
-    /// The explanation; `None` if the run has no such request.
+    /// The explanation of the request's story; `None` if the run has no such request.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
         self.told
@@ -219,6 +219,9 @@ impl RequestStory {
         let mut came_to = format!("It ran for {}, and cost {}", seconds(it.ran), it.cost);
         if it.waited > Span::ZERO {
             came_to += &format!(", having waited {} for others to leave", seconds(it.waited));
+        }
+        if it.stopped_disk > Money::ZERO {
+            came_to += &format!(", with {} for its disk while it was hibernated", it.stopped_disk);
         }
         came_to += ".";
         told.came_to.push(came_to);

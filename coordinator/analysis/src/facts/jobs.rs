@@ -57,7 +57,7 @@ pub struct JobMove {
 }
 
 impl JobFacts {
-    /// Adds the next step of a run of parallel jobs.
+    /// Adds the measurements in the next step of a run of parallel jobs.
     pub fn see(&mut self, step: &Step) {
         if let Event::Machine { report, .. } = &step.event {
             self.see_report(report, step.effects.contains(&Effect::Stale));

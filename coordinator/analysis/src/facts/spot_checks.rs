@@ -45,7 +45,7 @@ pub struct HostEvidence {
 }
 
 impl HostEvidence {
-    /// Adds the next step.
+    /// Adds the evidence in the next step of the run.
     pub fn see(&mut self, step: &Step) {
         match &step.event {
             Event::HostJoined { host, name, .. } => {

@@ -11,7 +11,7 @@ use dormouse_model::Report;
 use dormouse_units::{Attempt, HostId, TaskId};
 use serde::Deserialize;
 
-/// Least number of tasks of a program on a host whose costs are compared.
+/// Least number of tasks of one program on one host for which the tasks' costs are compared.
 const LEAST_TASKS: usize = 5;
 /// Factor by which a task's cost must be above or below the median for the task to be named. Tasks
 /// that wait for memory, or are often restored, differ by less.

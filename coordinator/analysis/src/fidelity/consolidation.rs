@@ -25,8 +25,7 @@ const STATED_LOSS: f64 = 0.02;
 pub struct Consolidation {
     /// Share of a host core that one processor of the jobs' machine is.
     pub core_share: f64,
-    /// Largest part of its promised speed that a foreground process lost while the background slot of its processor was
-    /// taken.
+    /// Largest part of its promised speed that a foreground process lost while another job ran in the background of its processor.
     pub foreground_worst_loss: f64,
     /// Mean part of their promised speed that foreground processes with a neighbour lost.
     pub foreground_mean_loss: f64,
@@ -36,8 +35,8 @@ pub struct Consolidation {
     pub foreground_worst_of_stated: f64,
     /// Number of foreground processes that had a neighbour.
     pub foreground_processes: usize,
-    /// Mean loss of foreground processes without a neighbour: this part is not the neighbours'
-    /// doing.
+    /// Mean loss of speed, as a fraction of the promised speed, of foreground processes without a neighbour, which no neighbour
+    /// caused.
     pub alone_mean_loss: f64,
     /// Mean share of a processor that background processes with a neighbour got.
     pub background_mean_share: f64,
@@ -56,7 +55,7 @@ pub struct Consolidation {
     pub killed_work: f64,
     /// Errors of the jobs' times against the promised times.
     pub kept: PromiseErrors,
-    /// Largest part by which a job's CPU time differs from what it was due.
+    /// Largest difference between the CPU time that a job received and the CPU time that it was due, as a fraction of the latter.
     #[serde(skip)]
     pub(super) worst_share_error: f64,
     #[serde(skip)]

@@ -80,7 +80,8 @@ fn notes_on_hosts(facts: &LiveFacts) -> Vec<String> {
     notes
 }
 
-/// A sentence on outages of the coordinator: nothing was decided during them, and measurements before them are unknown.
+/// A sentence on outages of the coordinator, in which nothing was decided and before which measurements are unknown; `None` if
+/// there were none.
 fn note_on_outages(facts: &LiveFacts) -> Option<String> {
     let n = facts.outages.len();
     let away_us: u64 = total_us(facts.outages.iter().map(|it| it.away_real_us));
@@ -97,8 +98,8 @@ fn note_on_outages(facts: &LiveFacts) -> Option<String> {
     })
 }
 
-/// Notes a clock or a journal that was late by more than a part of the shortest task: every
-/// decision was then late.
+/// Adds a note if the clock or the journal was late by more than `worst_error` times the shortest task's run time, or by
+/// [`LATE`] in a run without tasks: decisions were then late.
 fn late_decisions(
     setup: &Setup,
     allowed: &AllowedErrors,
@@ -106,7 +107,9 @@ fn late_decisions(
     notes: &mut Vec<String>,
 ) {
     let tasks = setup.bag.tasks.iter().flat_map(|task| task.runtime.values());
-    let shortest = tasks.min().map_or(Duration::ZERO, |span| allowed.speedup.to_real(*span));
+    let Some(shortest) = tasks.min().map(|span| allowed.speedup.to_real(*span)) else {
+        return late_without_tasks(facts, notes);
+    };
     let bearable = shortest.as_secs_f64() * allowed.worst_error * 1e6;
     for (what, late_us) in
         [("the clock rang", facts.clock_late_us), ("the journal was", facts.journal_late_us)]
@@ -118,6 +121,17 @@ fn late_decisions(
                 bearable / 1000.0,
                 allowed.worst_error * 100.0
             ));
+        }
+    }
+}
+
+/// Adds a note if the clock or the journal of a run without tasks was late by more than [`LATE`].
+fn late_without_tasks(facts: &LiveFacts, notes: &mut Vec<String>) {
+    let late =
+        [("the clock rang", facts.clock_late_us), ("the journal was", facts.journal_late_us)];
+    for (what, late_us) in late {
+        if u128::from(late_us) > LATE.as_micros() {
+            notes.push(format!("{what} up to {} ms late", late_us / 1000));
         }
     }
 }
@@ -149,13 +163,16 @@ const TIMES: f64 = 2.0;
 pub struct TwinDistance {
     /// Whether the run and its twin ever decided differently: from then on they can't be compared.
     pub diverged: bool,
-    /// Difference of the makespans; `None` if the run or its twin left work undone.
+    /// Difference of the run's makespan from its twin's, as a fraction of the twin's; `None` if the run or its twin left work
+    /// undone.
     pub makespan: Option<f64>,
-    /// Difference of the costs; `None` for parallel jobs.
+    /// Difference of the run's cost from its twin's, as a fraction of the twin's; `None` for parallel jobs.
     pub cost: Option<f64>,
-    /// Mean difference of the times of undisturbed tasks and jobs; `None` if there are none.
+    /// Mean difference of the times of undisturbed tasks and jobs, as a fraction of the times in the twin; `None` if there are
+    /// none.
     pub undisturbed_mean: Option<f64>,
-    /// The difference furthest from zero among the times of undisturbed tasks and jobs; `None` if there are none.
+    /// The difference furthest from zero among the times of undisturbed tasks and jobs, as a fraction of the time in the twin;
+    /// `None` if there are none.
     pub undisturbed_worst: Option<f64>,
 }
 

@@ -22,9 +22,9 @@ pub struct LifeErrors {
     pub life: &'static str,
     /// Number of jobs in this group.
     pub jobs: usize,
-    /// Mean error of the jobs in this group; an error is the extra time as a part of the promised time.
+    /// Mean error of the jobs in this group; an error is a job's extra time as a fraction of its promised time.
     pub mean_error: f64,
-    /// The error furthest from zero among the jobs in this group.
+    /// The error furthest from zero among the jobs in this group, as a fraction of the job's promised time.
     pub worst_error: f64,
 }
 
@@ -33,23 +33,23 @@ pub struct LifeErrors {
 pub struct PromiseErrors {
     /// Number of jobs that ended; all of them are judged.
     pub jobs: usize,
-    /// Mean error over all jobs; an error is the extra time as a part of the promised time.
+    /// Mean error over all jobs; an error is a job's extra time as a fraction of its promised time.
     pub mean_error: f64,
-    /// The error that is furthest from zero, among all jobs.
+    /// The error furthest from zero among all jobs: a job's extra time as a fraction of its promised time.
     pub worst_error: f64,
     /// Number, in the trace, of the job with the worst error; `None` without jobs.
     pub worst_job: Option<u64>,
-    /// Largest error of a single job in a faithful run (`live.worst-error`).
+    /// Largest error of a single job in a faithful run (`live.worst-error`), as a fraction of the job's promised time.
     pub allowed_worst_error: f64,
-    /// Largest mean error in a faithful run (`live.mean-error`).
+    /// Largest mean error of the jobs in a faithful run (`live.mean-error`), as a fraction of the promised times.
     pub allowed_mean_error: f64,
     /// Number of jobs whose error is within 1, 3 and 5 % of the promised time.
     pub within: [usize; 3],
-    /// Numbers, in the trace, of the jobs with a larger error than allowed.
+    /// Numbers, in the trace, of the jobs whose times differ from the promised times by more than is allowed.
     pub past: Vec<u64>,
     /// Errors grouped by what happened to the jobs: undisturbed, shared, in the background, killed or moved.
     pub lives: Vec<LifeErrors>,
-    /// Emulated seconds that migrations of jobs took; both the promised and the taken times contain them.
+    /// Emulated seconds that migrations of jobs took; both the promised and the actual times of jobs contain them.
     pub moving_s: f64,
     /// Most real seconds of CPU time by which a process was ahead of what its processor owed it.
     pub ahead_s: f64,

@@ -5,10 +5,9 @@ use std::time::Duration;
 use dormouse_units::{Span, Speedup, Time, Usage};
 use dormouse_vm::ideal::{JobProgram, phases_of};
 
-/// Real time for which a job's processes compute between two barriers. This is much longer than the
-/// time that a waking process may wait for its neighbour: a period of a quota, and the time in
-/// which the quota makes up for a tick of the kernel's clock (4 ms) for which a neighbour may run
-/// without quota, together some 50 ms at a tenth of a core.
+/// Real time for which a job's processes compute between two barriers. It is much longer than the wait of a waking process for its
+/// neighbour on the processor, some 50 ms at a tenth of a core. That wait is one period of the quota, plus the time to make up for
+/// a tick of the kernel's clock (4 ms) for which the neighbour may run without quota.
 pub const PHASE: Duration = Duration::from_millis(1_600);
 
 /// Speed of a run's clock, and real length of its jobs' phases (the time between two barriers).

@@ -35,7 +35,7 @@ pub enum JobLife {
     Moved,
 }
 
-/// Promised and taken time of a job, from its first start to its end.
+/// Promised and actual time of a job, from its first start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobPromise {
     /// Id of the job in the run.
@@ -106,7 +106,7 @@ struct StartedJob {
     life: JobLife,
     moving_us: u64,
     place: Option<(Tier, Cpus)>,
-    /// Real time at which the job was commanded to migrate, until its host has reported the migration.
+    /// Real time at which the job was commanded to migrate; `None` once its host has reported the migration.
     leaves: Option<Duration>,
     /// Part of the job's work that was already done when the job was last started.
     began_with: Ppm,
@@ -376,6 +376,7 @@ mod tests {
             estimate,
             usage,
             memory,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

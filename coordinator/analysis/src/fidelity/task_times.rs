@@ -11,10 +11,10 @@ use super::figures::{note_first, percent, ratio, seconds, total_us};
 use super::{AllowedErrors, background};
 use crate::{AttemptEnd, AttemptHistory, RunRecord, VmHistory, cut_short};
 
-/// Part by which a worker's promise may differ from the experiment's, and a worker's measured time
-/// from the log's.
+/// Fraction by which a worker's promised time of an attempt may differ from the experiment's, and its measured time from the log's.
 const PROMISE_TOLERANCE: f64 = 0.01;
-/// Additional real time by which promised and taken times may differ: the time between two readings of a clock.
+/// Additional real time by which the promised and the actual time of an attempt may differ: the time between two readings of a
+/// clock.
 const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
 /// Number of slices of its quota by which a task may also be ahead of its promise, or behind if it is interrupted:
@@ -24,7 +24,7 @@ const SLICES: f64 = 4.0;
 /// Greatest number of tasks that a note names.
 const NAMED: usize = 5;
 
-/// Promised and taken time of a finished attempt.
+/// Promised and actual time of a finished attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskTime {
     /// Task that was attempted.
@@ -67,18 +67,18 @@ pub struct TaskTimes {
     pub tasks_judged: usize,
     /// Number of attempts that did not finish, whose work until their end is judged.
     pub attempts_unfinished: usize,
-    /// The error of a finished attempt that is furthest from zero.
+    /// The error of a finished attempt that is furthest from zero: its extra time as a fraction of its promised time.
     pub worst_task_error: f64,
-    /// Mean error of the finished attempts: the bias.
+    /// Mean error (the bias) of the finished attempts; an error is an attempt's extra time as a fraction of its promised time.
     pub mean_task_error: f64,
-    /// The 5 %, 50 % and 95 % quantiles of the tasks' errors.
+    /// The 5 %, 50 % and 95 % quantiles of the tasks' errors, which are fractions of the promised times.
     pub task_error_quantiles: [f64; 3],
     /// The error of the work of an unfinished attempt that is furthest from zero, as a part of the whole work of its
     /// task.
     pub worst_unfinished_error: f64,
-    /// Most that an attempt was ever ahead of its promise, as a part of its work.
+    /// Greatest lead of an attempt's CPU time over its promised CPU time at any moment, as a fraction of the attempt's whole work.
     pub worst_ahead: f64,
-    /// Most that an attempt was ever seen behind its promise, as a part of its work.
+    /// Greatest observed lag of an attempt's CPU time behind its promised CPU time, as a fraction of the attempt's whole work.
     pub worst_behind: f64,
     /// CPU time of the tasks' own work, in real seconds.
     pub worked_s: f64,
@@ -105,7 +105,7 @@ pub fn span_of(record: &RunRecord, task: TaskId) -> Option<Span> {
     Some(time.map_or(span, |t| (span + t.took).saturating_sub(t.logged)))
 }
 
-/// Promised and taken times of all finished attempts.
+/// Promised and actual times of all finished attempts.
 #[must_use]
 pub fn task_times(record: &RunRecord) -> Vec<TaskTime> {
     attempts_in(record)
@@ -119,7 +119,7 @@ fn attempts_in(record: &RunRecord) -> impl Iterator<Item = (TaskId, &AttemptHist
     })
 }
 
-/// Promised and taken time of an attempt; `None` if the attempt did not finish or has no account of its CPU time.
+/// Promised and actual time of an attempt; `None` if the attempt did not finish or has no account of its CPU time.
 fn time_of(
     record: &RunRecord,
     task: TaskId,
@@ -218,6 +218,9 @@ impl TaskTimes {
                 }
             }
         }
+        if times.tasks_finished == 0 && !setup.bag.tasks.is_empty() {
+            notes.push("no task finished: there is no time to be judged".to_owned());
+        }
         times.judge_errors(allowed, errors, notes);
         for found in [&unlike, &ahead, &interrupted] {
             note_first(found, "tasks", notes);
@@ -251,9 +254,6 @@ impl TaskTimes {
                 errors.iter().map(|(error, _)| error).sum::<f64>() / errors.len() as f64;
             let (low, high) = (at(0.0), at(1.0));
             self.worst_task_error = if -low > high { low } else { high };
-        }
-        if self.tasks_finished == 0 {
-            notes.push("no task finished: there is no time to be judged".to_owned());
         }
         if self.tasks_judged < self.tasks_finished {
             let (judged, of) = (self.tasks_judged, self.tasks_finished);

@@ -14,8 +14,8 @@ use super::Consolidation;
 use super::submitted::SubmittedJobs;
 use crate::{LiveFacts, RunRecord, SpellEnd};
 
-/// Least emulated time below other jobs for which a job's progress is judged: after less time, the
-/// progress still depends on how the job's first phases fell.
+/// Least emulated time, in seconds, that a job must have been in the background of other jobs for its progress to be judged: over
+/// less time, chance in the job's first phases decides its progress.
 const LEAST_BELOW_S: f64 = 100.0;
 
 /// A period of a job in the background, in which the jobs on the job's processors stayed the same.
@@ -112,9 +112,9 @@ fn background_stays(
     stays
 }
 
-/// The model's sharing parameters, measured in live runs: the loss uniform with its mean, the
-/// utilisation uniform over its range for jobs of one process, and a truncated normal distribution
-/// for others. Unmeasured parameters keep the paper's values.
+/// The model's sharing parameters, measured in live runs. The loss is uniform from 0 to twice its measured mean. The utilisation is
+/// uniform over its measured range for jobs of one process, and has a truncated normal distribution for other jobs. Unmeasured
+/// parameters keep the paper's values.
 #[must_use]
 pub fn measured_sharing(of: &[&Consolidation]) -> ProcessorSharing {
     let paper = ProcessorSharing::default();
@@ -152,6 +152,7 @@ mod tests {
             estimate: Span::from_secs(1000),
             usage: Usage::Uniform(Ppm::new(usage)),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

@@ -8,7 +8,7 @@ use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
 use crate::{RunRecord, VmHistory};
 
-/// Share error of a VM from which on a run is unfaithful.
+/// Smallest share error of a VM, |received − promised| / promised CPU time, that makes a run unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
 /// Least promised CPU time, in real microseconds, of a VM whose share is judged: the kernel gives
@@ -28,7 +28,7 @@ const ENDS_LATE_S: f64 = 0.1;
 pub struct AllowedErrors {
     /// Largest error of one task or job, as a part of its promised time.
     pub worst_error: f64,
-    /// Largest mean error over all tasks or jobs.
+    /// Largest mean error over all tasks or jobs, as a fraction of the promised times.
     pub mean_error: f64,
     /// Speed of the run's clock.
     pub speedup: Speedup,
@@ -38,9 +38,9 @@ pub struct AllowedErrors {
 /// run from behaving like its model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FidelityVerdict {
-    /// True if there is no finding and every VM got its share of CPU time.
+    /// True if nothing makes the run unfaithful, and every VM got its share of CPU time.
     pub faithful: bool,
-    /// Largest |received − promised| / promised over the VMs with a large enough promise.
+    /// Largest |received − promised| / promised CPU time over the VMs with a large enough promise.
     pub worst_share_error: f64,
     /// Mean of |received − promised| / promised CPU time over the VMs with a large enough promise.
     pub mean_share_error: f64,
@@ -126,7 +126,7 @@ impl FidelityVerdict {
         self
     }
 
-    /// Adds a note on the load of other processes, if the load alone makes the run unfaithful, or
+    /// Adds a note on the load of other processes (a fraction of the hosts' cores), if the load alone makes the run unfaithful, or
     /// if the run is unfaithful anyway and the load is the likely cause.
     fn note_other_load(&mut self, load: f64) {
         let used = format!("other processes used {:.0} % of the hosts' cores", load * 100.0);
@@ -168,8 +168,7 @@ impl FidelityVerdict {
     }
 }
 
-/// A sentence on VMs that finished work and had a regular end, but whose CPU time no worker
-/// reported.
+/// A sentence on VMs that finished work and had a regular end, but whose CPU time no worker reported; `None` if there are none.
 fn note_missing_shares(record: &RunRecord) -> Option<String> {
     let is_of_use = |vm: &VmId| record.finished_on(*vm) > 0;
     let is_whole = |vm: &VmHistory| {
@@ -181,8 +180,8 @@ fn note_missing_shares(record: &RunRecord) -> Option<String> {
     (!vms.is_empty()).then(|| format!("no worker said what these VMs received: {}", vms.join(", ")))
 }
 
-/// CPU time that a VM may get after its end, in real microseconds, if it was promised `promised` in
-/// all.
+/// Real microseconds of CPU time that a VM may get after its decided end; `promised` is its whole promised CPU time in the same
+/// unit.
 fn late_us(vm: &VmHistory, promised: u64, speedup: Speedup) -> u64 {
     let (Some(ready), Some((ended, ..))) = (vm.ready, vm.ended) else { return 0 };
     let lived_s = speedup.to_real(ended.since(ready)).as_secs_f64();
@@ -201,8 +200,8 @@ fn late_us(vm: &VmHistory, promised: u64, speedup: Speedup) -> u64 {
 struct CpuShare {
     promised: u64,
     received: u64,
-    /// Amount by which the received time may differ, because the kernel gives out slices and ends
-    /// come late: each interrupted task may be some slices ahead, and so may the VM at its end.
+    /// Real microseconds by which the received CPU time may differ from the promised one, because the kernel gives out slices and
+    /// ends come late: each interrupted task may be some slices ahead, and so may the VM at its end.
     slices: u64,
 }
 

@@ -18,13 +18,13 @@ pub struct JobsOfWindow {
     jobs: BTreeMap<TaskId, JobHistory>,
     /// The requested window: its beginning and its end.
     wanted: (Time, Time),
-    /// Submission time of the first job.
+    /// Submission time of the first job; `None` before any submission.
     first: Option<Time>,
     /// Number of jobs submitted in the window.
     seen: usize,
-    /// The first job that is left out because [`MOST_DRAWN`] are drawn, with its submission time.
+    /// The first job that is left out because [`MOST_DRAWN`] are drawn, with its submission time; `None` if no job is left out.
     cut: Option<(TaskId, Time)>,
-    /// Last submission or end of a job that is kept.
+    /// Latest submission or end of a job that the chart shows.
     last: Time,
 }
 

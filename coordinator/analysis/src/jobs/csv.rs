@@ -30,7 +30,7 @@ const fn end_of(job: &Submission) -> &'static [u8] {
     }
 }
 
-/// Additional columns of a live run, in seconds: promised and taken times.
+/// Additional columns of a live run, in seconds: the promised and the actual time of each job.
 const PROMISES: &str = ",promised_s,took_s";
 
 /// Writes `jobs.csv`: one line for each job, in the order in which jobs end.
@@ -349,6 +349,7 @@ mod tests {
             estimate: Span::from_secs(60),
             usage: Usage::FULL,
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut,
             fails: false,

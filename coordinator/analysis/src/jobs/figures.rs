@@ -10,7 +10,7 @@ use dormouse_workload::Moments;
 use super::series::JobSeries;
 use crate::{JobHistory, SpellEnd};
 
-/// Number of longest waits of jobs that are kept.
+/// Greatest number of longest-waiting jobs that [`JobFigures`] lists.
 const LONGEST: usize = 12;
 
 /// One of the jobs of a run that waited longest for processors.
@@ -107,15 +107,15 @@ impl JobFigures {
         self.end.since(self.first.unwrap_or(self.end))
     }
 
-    /// Mean number of processors that would have done the same work with one job each. It may
-    /// exceed the number of processors if jobs share them.
+    /// Work of all jobs (processes × run time, in processor-seconds) divided by the makespan: a mean number of processors. It may
+    /// exceed the machine's number of processors if jobs share them.
     #[must_use]
     pub fn work_rate(&self) -> f64 {
         let time = self.makespan().as_secs_f64();
         if time > 0.0 { self.work_s / time } else { 0.0 }
     }
 
-    /// The work rate as a part of `machine` processors.
+    /// The work rate (see [`Self::work_rate`]) divided by `machine`, the number of processors.
     #[must_use]
     pub fn utilisation(&self, machine: u32) -> f64 {
         self.work_rate() / f64::from(machine.max(1))

@@ -16,7 +16,7 @@ use crate::JobHistory;
 pub struct ScheduleWriter<W: Write> {
     to: SwfWriter<W>,
     calendar: Calendar,
-    /// The job to be written next.
+    /// Id of the job that is written next.
     next: TaskId,
     /// Ended jobs that wait until all earlier submitted jobs have ended.
     early: Window<ScheduledJob>,
@@ -148,6 +148,7 @@ mod tests {
             estimate: runtime,
             usage: Usage::FULL,
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut,
             fails: false,

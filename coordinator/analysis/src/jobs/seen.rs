@@ -14,7 +14,7 @@ pub struct SeenByJobs {
 }
 
 impl SeenByJobs {
-    /// The view of a run with these tenants.
+    /// Makes a translator that turns the steps of a run with these tenants into the steps that its scheduler of parallel jobs saw.
     #[must_use]
     pub fn new(tenants: Tenants) -> Self {
         let jobs = tenants.find_tenant(TenantWork::Jobs).unwrap_or_default();

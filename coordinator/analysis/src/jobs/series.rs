@@ -28,7 +28,7 @@ const QUANTITIES: usize = 3;
 pub struct JobSeries {
     width_us: u64,
     bins: Vec<[f64; QUANTITIES]>,
-    /// Changes of a quantity's constant part, by bin: each change applies to its own bin and to all later bins.
+    /// For each bin, the amount by which each quantity rises or falls (negative) in this bin and in all later bins.
     steps: Vec<[f64; QUANTITIES]>,
 }
 
@@ -104,7 +104,7 @@ impl JobSeries {
             .collect()
     }
 
-    /// The mean of a quantity over each bin, beside the middle of the bin in seconds.
+    /// For each bin, the time of its middle, in seconds, and the mean of a quantity over the bin.
     #[must_use]
     pub fn points(&self, quantity: JobQuantity) -> Vec<(f64, f64)> {
         #[expect(clippy::cast_precision_loss, reason = "for a plot")]

@@ -25,7 +25,7 @@ pub struct RecordedJobs {
     pub most_in_system: usize,
     /// Number of jobs left in the system at the end.
     pub left: usize,
-    /// Number of checkpoints of jobs that were kept.
+    /// Number of checkpoints of jobs that workers reported as taken.
     pub checkpoints: u32,
     /// Number of starts of jobs from a checkpoint.
     pub restores: u32,

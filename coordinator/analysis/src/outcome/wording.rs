@@ -1,12 +1,14 @@
 //! Words about work and money that tables, figures, pages and terminals share.
 
 use dormouse_engine::RunCounts;
-use dormouse_units::{Money, Span};
+use dormouse_units::Span;
 
 /// Heading of lost work: computed time that no checkpoint keeps.
 pub const WORK_LOST: &str = "work lost";
-/// Title of the tile with lost work.
-pub const WORK_LOST_TILE: &str = "Work lost";
+/// Words after an amount of lost work.
+pub const OF_WORK_LOST: &str = "of work lost";
+/// Words after an amount of lost work of VMs that customers requested.
+pub const OF_WORK_LOST_OF_REQUESTS: &str = "of work lost on VMs of requests";
 /// Heading of the cost of lost work.
 pub const COST_OF_LOST_WORK: &str = "cost of the lost work";
 /// Sentence that defines lost work and its cost, for bags.
@@ -19,12 +21,26 @@ pub const WORK_LOST_OF_REQUESTS: &str = "Work lost is the time that terminated p
 /// Heading of the time for which a VM is charged.
 pub const CHARGED: &str = "charged";
 
+/// Heading of the cost of a VM's disk in its hibernations.
+pub const STOPPED_DISK: &str = "disk while hibernated";
+/// Heading of what VMs paid for credits that they spent beyond those earned.
+pub const SURPLUS_CREDITS: &str = "surplus credits";
+
 /// Heading of a lost host.
 pub const HOST_LOST: &str = "host lost";
 /// Heading of the time of a host's loss.
 pub const LOST_AT: &str = "lost at";
 /// Heading of a number of lost hosts.
 pub const HOSTS_LOST: &str = "hosts lost";
+/// Words for lost hosts after a count, in the singular and in the plural.
+pub const COUNTED_HOSTS_LOST: [&str; 2] = [HOST_LOST, HOSTS_LOST];
+/// Words for VMs lost with their hosts after a count, in the singular and in the plural.
+pub const COUNTED_VMS_LOST: [&str; 2] = ["VM lost with its host", "VMs lost with their hosts"];
+/// Title of the section on lost hosts.
+pub const LOST_HOSTS: &str = "Lost hosts";
+/// Sentence on a run of a bag in which nothing went wrong.
+pub const NOTHING_WRONG: &str =
+    "Nothing: no VM was taken away, and nothing was lost, refused or failed.";
 /// Heading of a number of VMs lost with their hosts.
 pub const VMS_LOST: &str = "VMs lost";
 /// Heading of a number of attempts that ended with their hosts.
@@ -32,10 +48,8 @@ pub const ATTEMPTS_LOST: &str = "attempts lost";
 
 /// Heading of revenue that a provider missed.
 pub const REVENUE_LOST: &str = "revenue lost";
-/// Title of the tile with missed revenue.
-pub const REVENUE_LOST_TILE: &str = "Revenue lost";
-/// Words for the parts of missed revenue, on the tile of missed revenue.
-pub const REVENUE_LOST_PARTS: &str = "failed, cut short and not charged";
+/// Words after the revenue that a provider missed for VMs that ran without charge.
+pub const MISSED_UNCHARGED: &str = "missed by VMs that the provider ended, for time not charged";
 /// Line on the part of missed revenue for VMs that ran without charge.
 pub const RAN_UNCHARGED: &str =
     "VMs that the provider ended: what they ran and are not charged for";
@@ -61,9 +75,9 @@ pub fn requests(all: u64, completed: u64, failed: u64) -> String {
     format!("{all} requests: {completed} completed, {failed} failed")
 }
 
-/// One line on missed revenue, by reason.
+/// One line on missed revenue, by reason; the amounts are text for people.
 #[must_use]
-pub fn revenue_lost(failed: Money, cut_short: Money, uncharged: Money) -> String {
+pub fn revenue_lost([failed, cut_short, uncharged]: [String; 3]) -> String {
     format!("{failed} failed, {cut_short} cut short, {uncharged} run and not charged")
 }
 

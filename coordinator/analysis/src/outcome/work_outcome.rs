@@ -63,7 +63,7 @@ pub enum ProgramFailure {
     Signal(i32),
     /// The program returned 0, and the program that checks its answer returned this status.
     Check(i32),
-    /// The program returned 0 with other outputs than the reference.
+    /// The program returned 0, but its outputs differ from those that were expected.
     WrongOutputs,
     /// The log does not say how the program ended.
     Unknown,

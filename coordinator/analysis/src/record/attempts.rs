@@ -34,7 +34,7 @@ impl RunRecord {
         stops.map(|stop| self.stopped_attempt(stop).is_some()).collect()
     }
 
-    /// The attempt that a decision stops, if it does.
+    /// The attempt that a decision stops; `None` if the decision stops no attempt.
     fn stopped_attempt(&self, decision: &Decision) -> Option<&AttemptHistory> {
         let Decision::Stop { task, vm, .. } = *decision else { return None };
         self.task(task)?.last().filter(|a| a.ended.is_none() && a.vm == vm)
@@ -164,9 +164,9 @@ impl RunRecord {
                     attempt.asked.push((now, decided));
                 }
             }
-            &Effect::RestoreFellBack { task, from, to, not_on, .. } => {
+            &Effect::RestoreFellBack { task, from, to, not_on, given_up, .. } => {
                 if let Some(attempt) = self.task_mut(task).and_then(|t| t.attempts.last_mut()) {
-                    attempt.fell_back.push(RestoreFallback { at: now, from, to, not_on });
+                    attempt.fell_back.push(RestoreFallback { at: now, from, to, not_on, given_up });
                 }
             }
             _ => {}
@@ -389,9 +389,9 @@ fn without_number(word: &str) -> &str {
     if is_number { "…" } else { word }
 }
 
-/// Fraction of the time for which a task should have been stopped that may always be missing.
+/// Fraction of the time that a task should be stopped for a checkpoint by which the stop may always be too short.
 const TOLERANCE: f64 = 0.25;
-/// Real time of a stop, in microseconds, that may always be missing.
+/// Real microseconds by which the stop of a task for a checkpoint may always be too short.
 const SLACK_US: u64 = 20_000;
 
 /// The end of a sentence on a checkpoint for which a task was stopped too briefly; `None` if

@@ -21,7 +21,7 @@ pub enum RecordChange {
     JobHeard(TaskId),
     /// A customer of the provider requested a VM, which gets this id if it is granted.
     Requested(VmId),
-    /// A request got its VM.
+    /// The request with this VM id got its VM.
     Granted(VmId),
 }
 

@@ -3,6 +3,7 @@
 use dormouse_cloud::{BurstableTerms, Catalogue};
 use dormouse_units::{Credits, Mode, Span, Time, VmId};
 
+use super::declared_use::declared_balances;
 use super::{AttemptHistory, RunRecord, VmHibernation, VmHistory};
 
 /// Microseconds in an hour.
@@ -23,6 +24,9 @@ impl RunRecord {
         let end = vm.end_or(self.end());
         let burstable = catalogue.types.get(&vm.kind).and_then(|kind| kind.burstable);
         let Some(burstable) = burstable else { return vm.credits.to_vec() };
+        if !vm.declared_uses.is_empty() {
+            return declared_balances(vm, &burstable, end);
+        }
         let begun = (vm.launched, burstable.initial.min(burstable.cap));
         // A VM has no task before its first report, which comes with the first task.
         let before = vm.credits.first().map_or(Vec::new(), |&(first, _)| {

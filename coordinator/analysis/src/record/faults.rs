@@ -32,9 +32,10 @@ pub struct FaultOnHost {
     /// Delay of the fault's end beyond its duration, real microseconds; `None` if the host did not report
     /// that.
     pub over: Option<u64>,
-    /// Reason for which the fault could not be carried out.
+    /// Reason why the host could not carry out the fault; `None` if it did not refuse.
     pub refused: Option<String>,
-    /// Time of the host's loss while the fault was in effect, and whether this fault is blamed for it.
+    /// Time at which the host was lost while the fault was in effect, and whether this fault is blamed for the loss; `None` if it
+    /// was not lost.
     pub lost: Option<(Time, bool)>,
     /// Number of checkpoints that failed on the host during the fault.
     pub checkpoints_failed: u32,
@@ -81,7 +82,7 @@ impl FaultHistory {
     }
 }
 
-/// Adds a step to the faults.
+/// Adds what a step says about injected faults to their histories.
 pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
     match &step.event {
         Event::Fault { fault, hosts, lasts, kind } => {

@@ -24,6 +24,20 @@ impl RunRecord {
         self.vms.values().map(VmHistory::cost).sum()
     }
 
+    /// Cost of the disks of hibernated VMs, which is a part of the cost of all VMs; `None` if such disks cost nothing.
+    #[must_use]
+    pub fn stopped_disks_cost(&self) -> Option<Money> {
+        let is_charged = self.billing.stopped_disk.is_some();
+        is_charged.then(|| self.vms.values().map(|vm| vm.meter.disk_cost()).sum())
+    }
+
+    /// Cost of surplus credits, which is a part of the cost of all VMs; `None` if no VM was charged for any.
+    #[must_use]
+    pub fn surplus_cost(&self) -> Option<Money> {
+        let cost = self.vms.values().map(|vm| vm.surcharge).sum();
+        (cost > Money::ZERO).then_some(cost)
+    }
+
     /// Number of finished tasks of the bag.
     #[must_use]
     pub const fn finished(&self) -> usize {

@@ -42,13 +42,13 @@ pub struct JobHistory {
     pub id: TaskId,
     /// The job as its user submitted it.
     pub job: Arc<Submission>,
-    /// Time at which the job's scheduler learned of it.
+    /// Time at which the scheduler learned of the job; `None` before that.
     pub heard: Option<Time>,
     /// The job's spells on processors, in order.
     pub spells: Vec<JobSpell>,
     /// History of the attempts at the job.
     pub task: TaskHistory,
-    /// Time at which the job's scheduler learned of its end.
+    /// Time at which the scheduler learned of the job's end; `None` before that.
     pub ended: Option<Time>,
 }
 
@@ -60,8 +60,7 @@ impl JobHistory {
         Self { id, job, heard: None, spells, task, ended: None }
     }
 
-    /// Time at which the job first had processors, in either tier. A restart after a kill does not
-    /// count.
+    /// Time at which the job first had processors, in either tier; `None` before that. A restart after a kill does not count.
     #[must_use]
     pub fn started(&self) -> Option<Time> {
         self.spells.first().map(|spell| spell.from)
@@ -94,8 +93,8 @@ impl JobHistory {
         Some(self.ended?.since(self.job.submitted))
     }
 
-    /// Bounded slowdown of an ended job: max(1, response / max(run time, 10 s)) (MEASY, section
-    /// 3.3).
+    /// Bounded slowdown of an ended job: max(1, response / max(run time, 10 s)) (MEASY, section 3.3); `None` if the job has not
+    /// ended.
     #[must_use]
     pub fn bounded_slowdown(&self) -> Option<f64> {
         let runtime = self.job.runtime.max(Span::from_secs(10));

@@ -20,7 +20,7 @@ impl RunRecord {
         self.attempts().map(|attempt| self.lost(attempt)).sum()
     }
 
-    /// Time that attempts computed in vain which ended on `vm` between `from` and `until`.
+    /// Time for which the attempts that ended on `vm` between `from` and `until` had computed in vain.
     #[must_use]
     pub fn lost_on(&self, vm: VmId, from: Time, until: Time) -> Span {
         let ended = |a: &&AttemptHistory| {
@@ -46,7 +46,8 @@ impl RunRecord {
         })
     }
 
-    /// Time at which an act of the provider had taken effect on the last of the affected VMs.
+    /// Time at which an act of the provider had taken effect on all affected VMs, as far as it did; `None` if it took effect on no
+    /// VM.
     #[must_use]
     pub fn took_effect(&self, of: &ProviderAct) -> Option<Time> {
         let effect = |vm: &VmId| {

@@ -5,6 +5,7 @@ mod attempts;
 mod change;
 mod credits;
 mod customers;
+mod declared_use;
 mod faults;
 mod figures;
 mod job;

@@ -8,7 +8,7 @@ use dormouse_cloud::{
 };
 use dormouse_engine::{DecisionDigest, RunCounts};
 use dormouse_model::{Decision, Effect, Event, Notice, Setup, Step, Tenants, VmRequest};
-use dormouse_units::{HostId, RequestId, Speedup, TaskId, Time, TypeName, VmId, Window};
+use dormouse_units::{HostId, Price, RequestId, Speedup, TaskId, Time, TypeName, VmId, Window};
 
 use super::{
     ClosedHistories, FaultHistory, JobHistory, RecordChange, TaskHistory, VmHistory, faults,
@@ -46,7 +46,7 @@ pub struct RunRecord {
     pub rejected: Vec<(Time, String)>,
     /// Number of reports of ended attempts, which were dropped.
     pub stale: u32,
-    /// Time of the run's end, and whether all tasks were finished then.
+    /// Time of the run's end, and whether all tasks were finished then; `None` if the run has not ended.
     pub over: Option<(Time, bool)>,
     /// Reason given by the user who ended the run early; `None` if no user did.
     pub cancelled: Option<String>,
@@ -58,7 +58,7 @@ pub struct RunRecord {
     pub now: Time,
     /// Speed of a live run's clock; `None` in virtual time.
     pub speedup: Option<Speedup>,
-    /// Account of the batch service scheduler.
+    /// Jobs and VMs of the batch service, counted step by step; empty under any other scheduler.
     pub service: ServiceTally,
     /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
@@ -75,6 +75,8 @@ pub struct RunRecord {
     /// Burstable instance types in unlimited mode, with their terms.
     pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
     pub(super) billing: BillingTerms,
+    /// Hourly price of a hibernated VM's disk, by instance type; empty if such disks cost nothing.
+    pub(super) disk_prices: BTreeMap<TypeName, Price>,
     /// Tasks whose programs save their work when they get a notice of interruption.
     pub(super) savers: BTreeSet<TaskId>,
     /// Digest of all decisions; `None` after [`RunRecord::undigested`].
@@ -134,6 +136,9 @@ impl RunRecord {
         let (service, unlimited) = (ServiceTally::new(setup), unlimited.collect());
         let kinds = setup.catalogue.types.values().filter(|kind| kind.burstable.is_some());
         let burstable = kinds.map(|kind| kind.name.clone()).collect();
+        let priced = setup.catalogue.types.values().filter(|_| billing.stopped_disk.is_some());
+        let disk_prices =
+            priced.map(|kind| (kind.name.clone(), billing.disk_price(kind.memory))).collect();
         let digest = Some(DecisionDigest::default());
         let all = (0..).map(TaskId::new).take(tasks.len());
         let savers = all.filter(|task| setup.checkpoint.is_saved_by_program(*task)).collect();
@@ -144,6 +149,7 @@ impl RunRecord {
             burstable,
             unlimited,
             billing,
+            disk_prices,
             savers,
             service,
             digest,
@@ -151,7 +157,7 @@ impl RunRecord {
         }
     }
 
-    /// Drops the digest of decisions.
+    /// Makes the record keep no digest of decisions.
     #[must_use]
     pub fn undigested(self) -> Self {
         Self { digest: None, ..self }
@@ -196,13 +202,14 @@ impl RunRecord {
         &self.closed
     }
 
-    /// The VM with this id; it may have ended in the last step.
+    /// The VM with this id, which may have ended in the last step; `None` if the record does not have it.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&VmHistory> {
         self.vms.get(&id).or_else(|| self.closed.vms.iter().find(|vm| vm.id == id))
     }
 
-    /// Attempts at a task of the bag or a parallel job, which may have ended in the last step.
+    /// Attempts at a task of the bag or a parallel job, which may have ended in the last step; `None` if the record does not have
+    /// it.
     #[must_use]
     pub fn task(&self, id: TaskId) -> Option<&TaskHistory> {
         let ended = || self.closed.jobs.iter().find(|job| job.id == id).map(|job| &job.task);
@@ -210,14 +217,14 @@ impl RunRecord {
         self.tasks.get(id.get() as usize).or_else(job).or_else(ended)
     }
 
-    /// The request that got this VM, which may have ended in the last step.
+    /// The request that got this VM, which may have ended in the last step; `None` if the record has no such request.
     #[must_use]
     pub fn request(&self, vm: VmId) -> Option<&RequestHistory> {
         let over = || self.closed.requests.iter().find(|request| request.vm == vm);
         self.requests.get(&vm).or_else(over)
     }
 
-    /// Adds the next step.
+    /// Adds the next step of the run to the record.
     pub fn see(&mut self, step: &Step) {
         let now = step.at;
         self.changes.clear();
@@ -260,6 +267,10 @@ impl RunRecord {
             match *decision {
                 Decision::SetMode { task, mode, .. } => self.has_mode(step.at, task, mode),
                 Decision::Terminate { reason: Some(reason), .. } => self.counts.given_back(reason),
+                Decision::SetVcpuUse { vm, used, surplus } => {
+                    let change = (step.at, used, surplus.is_some());
+                    self.on_vm(vm, |vm| vm.declared_uses.push(change));
+                }
                 _ => {}
             }
         }

@@ -38,7 +38,8 @@ pub struct AttemptHistory {
     pub sent_with: Option<(CheckpointSeq, Ppm)>,
     /// Checkpoint that the attempt really started from, and the part of the work that it holds; `None`: from scratch.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// Part of the task's work that was done when the attempt began, as its worker reported.
+    /// Part of the task's work that was done when the attempt began, as its worker reported; `None` if the worker has not reported
+    /// it.
     pub said_to_have: Option<Ppm>,
     /// Checkpoints that could not be restored, by this attempt or before the next one.
     pub fell_back: ThinVec<RestoreFallback>,
@@ -56,7 +57,7 @@ pub struct AttemptHistory {
     pub checkpoints: ThinVec<CheckpointMark>,
     /// Number of checkpoints that the worker reported as taken or failed.
     pub checkpoint_reports: u32,
-    /// Reason why the attempt's work was not saved before its VM ended, as its worker reported.
+    /// Reason why the attempt's work was not saved before its VM ended, as its worker reported; `None` if the worker reported none.
     pub unsaved: Option<String>,
     /// Time at which the attempt ended, and how; `None` while it runs.
     pub ended: Option<(Time, AttemptEnd)>,
@@ -66,18 +67,18 @@ pub struct AttemptHistory {
     pub real_start_us: u64,
     /// Part of `real_start_us` until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
-    /// Account of the CPU time that the attempt was promised and received; only in a live run, after the attempt's end.
+    /// Account of the CPU time that the attempt was promised and received; `None` in virtual time, and before the attempt's end.
     pub ledger: Option<AttemptLedger>,
-    /// Time of the interruption notice at which the attempt's program saved its work; what it computed later is not
-    /// saved.
+    /// Time of the interruption notice at which the attempt's program saved its work, so that work done later is not saved; `None`
+    /// without such a notice.
     pub noticed: Option<Time>,
-    /// How the user's own program ended, if the attempt ran one.
+    /// How the user's own program ended; `None` if the attempt ran no such program.
     pub own: Option<Arc<ProgramEnd>>,
-    /// Time at which the attempt's worker reported that the restored program had neither computed nor written anything,
-    /// and for how many real microseconds this had lasted by then.
+    /// Time at which the attempt's worker reported that the restored program was idle, neither computing nor writing, and for how
+    /// many real microseconds it had been so. `None` without such a report.
     pub idle: Option<(Time, u64)>,
-    /// Time at which the attempt's worker reported the effects of a restore on its program, and one sentence for each
-    /// change in the kernel's view.
+    /// Time at which the attempt's worker reported what a restore changed for the program, and one sentence for each change that
+    /// the kernel shows. `None` without such a report.
     pub changed: Option<(Time, Arc<[String]>)>,
 }
 
@@ -98,17 +99,19 @@ pub struct CheckpointMark {
     pub real_owed_us: u64,
 }
 
-/// A checkpoint that could not be restored.
+/// A checkpoint that could not be restored, or that its scheduler gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestoreFallback {
-    /// Time at which the coordinator learned that the checkpoint could not be restored.
+    /// Time at which the coordinator learned that the checkpoint could not be restored, or was to be given up.
     pub at: Time,
     /// Number of the checkpoint, and the part of the work that it holds.
     pub from: (CheckpointSeq, Ppm),
-    /// Checkpoint that is tried instead; `None` if the task starts from scratch.
+    /// Older checkpoint that the task is restored from in place of the unusable one; `None` if the task starts from scratch.
     pub to: Option<(CheckpointSeq, Ppm)>,
     /// Host on which restoring the checkpoint is not tried again; `None`: no host is excluded.
     pub not_on: Option<HostId>,
+    /// True if the scheduler gave up the checkpoint.
+    pub given_up: bool,
 }
 
 /// How an attempt ended.
@@ -200,7 +203,7 @@ impl AttemptHistory {
 }
 
 impl TaskHistory {
-    /// The attempt that still runs, or else the last one.
+    /// The attempt that still runs, or else the last one; `None` if there was no attempt.
     #[must_use]
     pub fn last(&self) -> Option<&AttemptHistory> {
         self.attempts.last()
@@ -212,8 +215,8 @@ impl TaskHistory {
         self.attempts.iter().any(|attempt| attempt.own.is_some())
     }
 
-    /// The attempt that the `n`th attempt continues on another VM, if that is a migration: the last
-    /// attempt before it that ran, if it was on another VM.
+    /// The attempt from which the `n`th attempt migrated: the last earlier attempt that ran. `None` if the task has not moved to
+    /// another VM.
     #[must_use]
     pub fn migrated_from(&self, n: usize) -> Option<&AttemptHistory> {
         let is = self.attempts.get(n)?;
@@ -222,13 +225,13 @@ impl TaskHistory {
     }
 
     /// All migrations of the task in order: the attempt that ran, and the one that continues it on
-    /// another VM. Stealing a task that never ran is no migration.
+    /// another VM. Stealing a task that never ran is not a migration.
     pub fn migrations(&self) -> impl Iterator<Item = (&AttemptHistory, &AttemptHistory)> {
         let pair = |(n, is)| Some((self.migrated_from(n)?, is));
         self.attempts.iter().enumerate().filter_map(pair)
     }
 
-    /// The attempt with this number.
+    /// The attempt with this number; `None` if there is none.
     #[must_use]
     pub fn attempt(&self, number: Attempt) -> Option<&AttemptHistory> {
         self.attempts.iter().rev().find(|a| a.attempt == number)

@@ -26,9 +26,9 @@ pub struct VmHistory {
     pub host: HostId,
     /// Time at which the VM was granted.
     pub launched: Time,
-    /// Time at which the VM had booted.
+    /// Time at which the VM had booted; `None` if it has not booted.
     pub ready: Option<Time>,
-    /// Time and reason of the VM's end, and its cost by the engine's bill.
+    /// Time and reason of the VM's end, and its cost by the engine's bill; `None` while the VM exists.
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Hibernations of the VM, in order.
     pub hibernations: ThinVec<VmHibernation>,
@@ -40,11 +40,12 @@ pub struct VmHistory {
     pub leaving: Option<LeaveReason>,
     /// Whether the VM has notice of its end.
     pub has_notice: bool,
-    /// A hibernation or resume that the VM was commanded and has not carried out.
+    /// A hibernation or resume that was commanded and has not taken effect on the VM yet; `None` if there is none.
     pub told: Option<InterruptionAction>,
     /// Credit balances as reported, each with its time.
     pub credits: ThinVec<(Time, Credits)>,
-    /// Promised and received CPU time, real microseconds, as last reported.
+    /// CPU time that the VM was promised and that it received, in real microseconds, as last reported; `None` if nothing was
+    /// reported.
     pub share: Option<(u64, u64)>,
     /// Whether the VM is in the background of other VMs' processors.
     pub is_background: bool,
@@ -54,6 +55,9 @@ pub struct VmHistory {
     pub supplies: ThinVec<(Time, u32, Ppm)>,
     /// Charge for credits spent beyond what the VM had earned.
     pub surcharge: Money,
+    /// Declared use of each vCPU by programs of which the VM's machine knows nothing, in order: the time of the change, the part of
+    /// each vCPU from then on, and whether the VM is in unlimited mode.
+    pub declared_uses: ThinVec<(Time, Ppm, bool)>,
     pub(super) meter: BillingMeter,
     pub(crate) tariff: TariffName,
     /// Tasks on the vCPUs of the VM.
@@ -78,7 +82,7 @@ pub struct VmHibernation {
     pub asked: Time,
     /// Time at which the hibernation took effect.
     pub frozen: Time,
-    /// Times at which a resume was requested and took effect.
+    /// Times at which the resume after this hibernation was requested and took effect; `None` if the VM has not resumed.
     pub resumed: Option<(Time, Time)>,
 }
 
@@ -91,7 +95,7 @@ pub struct VmDisplacement {
     pub by: VmId,
     /// Action on the displaced VM: notice of its end, or hibernation.
     pub action: InterruptionAction,
-    /// Time at which the VM got its room back after a hibernation and was commanded to resume.
+    /// Time at which the VM got its room back after a hibernation and was commanded to resume; `None` if it has not got it back.
     pub given_back: Option<Time>,
 }
 

@@ -36,8 +36,11 @@ impl RunRecord {
                     share: None,
                     is_background: false,
                     supplies: ThinVec::new(),
-                    meter: BillingMeter::start_at_launch(now, *price, self.billing).at_most(*bid),
+                    meter: BillingMeter::start_at_launch(now, *price, self.billing)
+                        .at_most(*bid)
+                        .with_stopped_disk(self.disk_prices.get(kind).copied().unwrap_or_default()),
                     surcharge: Money::ZERO,
+                    declared_uses: ThinVec::new(),
                     tariff: self.tariff,
                     lanes: VcpuLanes::new(*vcpus),
                 };
@@ -138,7 +141,7 @@ impl RunRecord {
         }
     }
 
-    /// Adds an act on a single VM.
+    /// Adds an act of the provider on a single VM.
     fn acted_on(&mut self, now: Time, vm: VmId, action: InterruptionAction) {
         self.tell_vm(vm, action);
         if !self.forgets {
@@ -207,9 +210,9 @@ impl RunRecord {
 /// Only lanes with a task take memory: a log may name any number of vCPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VcpuLanes {
-    /// Number of lanes, including free ones.
+    /// Number of lanes that the VM has in charts, free lanes included.
     count: usize,
-    /// Lanes that hold a task, in order, each with its task.
+    /// Chart lanes of the VM that hold a task, in order, each with its task.
     taken: ThinVec<(usize, TaskId)>,
 }
 
@@ -220,7 +223,7 @@ impl VcpuLanes {
         Self { count: vcpus as usize, taken: ThinVec::new() }
     }
 
-    /// Puts a task on `vcpu`, or on the first free lane if the vCPU is not known; returns the lane's index.
+    /// Puts a task on the chart lane of `vcpu`, or on the first free lane if the vCPU is not known; returns the lane's index.
     pub(super) fn take(&mut self, task: TaskId, vcpu: Option<u32>) -> usize {
         let known = vcpu.map(|vcpu| vcpu as usize).filter(|lane| *lane < self.count);
         let lane = known.unwrap_or_else(|| {
@@ -240,7 +243,7 @@ impl VcpuLanes {
         self.taken.retain(|(_, it)| *it != task);
     }
 
-    /// The tasks in the order of their lanes.
+    /// The tasks of the VM, in the order of their chart lanes.
     pub(super) fn into_tasks(self) -> impl Iterator<Item = TaskId> {
         self.taken.into_iter().map(|(_, task)| task)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::Market;
 use dormouse_units::{Money, Time, TypeName};
 
-use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles};
+use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles, UsageLevel};
 
 /// Number of requests by outcome, with their revenue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,14 @@ pub struct LostRevenue {
     pub cut_short: Money,
 }
 
+impl LostRevenue {
+    /// The revenue that the provider missed for any cause.
+    #[must_use]
+    pub fn all(&self) -> Money {
+        self.uncharged + self.failed + self.failed_preemptible + self.cut_short
+    }
+}
+
 /// Figures of the requests of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RequestFigures {
@@ -75,8 +83,12 @@ pub struct RequestFigures {
     /// hibernations × vCPUs, in vCPU-microseconds. All of this work is lost, since VMs of requests
     /// are not checkpointed.
     pub work_lost_vcpu_us: u128,
+    /// vCPUs of all requests × their requested durations, in vCPU-microseconds.
+    pub wanted_vcpu_us: u128,
     /// Revenue that the provider missed, by cause.
     pub lost: LostRevenue,
+    /// Part of the revenue that is for disks of hibernated VMs; `None` if the provider charges nothing for them.
+    pub stopped_disks: Option<Money>,
     /// Use of the hosts and counts of events, over time.
     pub usage: HostUsage,
     /// Time at which the last request ended.
@@ -114,6 +126,16 @@ impl RequestFigures {
         (requests > 0).then(|| refused as f64 / requests as f64)
     }
 
+    /// vCPU time of all requests as a part of the hosts' vCPU time until the last request arrived: the offered load. Above 1,
+    /// requests want more than the hosts have. `None` if no time passed until then, or if a host has no bounds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    pub fn wanted_share(&self) -> Option<f64> {
+        let (_, until) = self.usage.until_last_arrival().filter(|_| self.usage.is_bounded())?;
+        let whole = until.integral(UsageLevel::HostVcpus);
+        (whole > 0).then(|| self.wanted_vcpu_us as f64 / whole as f64)
+    }
+
     /// Lost work in vCPU-hours.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
@@ -137,7 +159,9 @@ impl RequestFigures {
             RequestEnd::Terminated(_) => tally.terminated += 1,
             RequestEnd::RunOver => {}
         }
+        self.wanted_vcpu_us += u128::from(it.vcpus) * u128::from(it.duration.as_micros());
         self.lost.uncharged += it.forgone;
+        self.stopped_disks = self.stopped_disks.map(|sum| sum + it.stopped_disk);
         let (rest, whole) = (it.price.for_span(it.rest()), it.price.for_span(it.duration));
         match (it.end, it.market) {
             (RequestEnd::Refused, Market::OnDemand) => self.lost.failed += whole,
@@ -152,5 +176,45 @@ impl RequestFigures {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Price, RequestId, Span};
+
+    use super::*;
+
+    /// Ten vCPUs for the 100 s until the last request, which wants four of them for 200 s: 800 of 1,000 vCPU-seconds.
+    #[test]
+    fn the_wanted_share_is_of_the_hosts_time_until_the_last_request() {
+        let mut figures = RequestFigures::default();
+        assert_eq!(figures.wanted_share(), None);
+        figures.usage.more(UsageLevel::HostVcpus, 10);
+        figures.usage.pass(Time::from_secs(100));
+        figures.usage.arrival();
+        figures.usage.pass(Time::from_secs(500));
+        figures.ended(&EndedRequest {
+            request: RequestId::new(0),
+            kind: "small".into(),
+            vcpus: 4,
+            market: Market::Spot,
+            arrived: Time::from_secs(100),
+            duration: Span::from_secs(200),
+            price: Price::default(),
+            vm: None,
+            ready: None,
+            at: Time::from_secs(100),
+            end: RequestEnd::Refused,
+            ran: Span::ZERO,
+            waited: Span::ZERO,
+            displaced_by: None,
+            cost: Money::ZERO,
+            forgone: Money::ZERO,
+            stopped_disk: Money::ZERO,
+        });
+        assert_eq!(figures.wanted_share(), Some(0.8));
+        figures.usage.boundless();
+        assert_eq!(figures.wanted_share(), None);
     }
 }

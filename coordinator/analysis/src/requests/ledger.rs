@@ -60,7 +60,7 @@ pub struct EndedRequest {
     pub price: Price,
     /// VM and host that the request got; `None` if the request was refused.
     pub vm: Option<(VmId, HostId)>,
-    /// Time at which the request's VM was ready.
+    /// Time at which the request's VM was ready; `None` if it never was.
     pub ready: Option<Time>,
     /// Time at which the request ended.
     pub at: Time,
@@ -71,12 +71,14 @@ pub struct EndedRequest {
     /// Time for which the request waited for VMs that had to end first; zero if the request never
     /// got the room of these VMs.
     pub waited: Span,
-    /// VM for which the request's own VM was last commanded to make room, whatever the outcome.
+    /// VM for which the request's own VM was last commanded to make room, whatever the outcome; `None` if it never was.
     pub displaced_by: Option<VmId>,
     /// Charge for the request's VM.
     pub cost: Money,
     /// Price of the VM's run time, counted by the second, that the provider does not charge because it ended the VM.
     pub forgone: Money,
+    /// Part of the charge for the disk of the request's VM while the VM was hibernated.
+    pub stopped_disk: Money,
 }
 
 impl EndedRequest {
@@ -106,7 +108,10 @@ impl RequestLedger {
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
             prices: setup.terms.price_source(),
-            figures: RequestFigures::default(),
+            figures: RequestFigures {
+                stopped_disks: setup.terms.billing.stopped_disk.map(|_| Money::ZERO),
+                ..RequestFigures::default()
+            },
         }
     }
 
@@ -276,6 +281,7 @@ impl RequestLedger {
             displaced_by: vm.displaced.last().map(|how| how.by),
             cost,
             forgone: vm.meter().forgone_cost(self.terms.tariff),
+            stopped_disk: vm.meter().disk_cost(),
         }
     }
 
@@ -312,6 +318,7 @@ impl RequestLedger {
             displaced_by: None,
             cost: Money::ZERO,
             forgone: Money::ZERO,
+            stopped_disk: Money::ZERO,
         }
     }
 

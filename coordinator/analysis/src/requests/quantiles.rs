@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_units::Span;
 
-/// Greatest number of different times that are kept.
+/// Greatest number of different times that [`TimeQuantiles`] counts; with more, the times are rounded.
 const MAX_DISTINCT_TIMES: usize = 4_096;
 
 /// Counts of times, for quantiles. With few distinct times the counts are exact; with too many, times are rounded up to

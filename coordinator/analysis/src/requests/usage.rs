@@ -103,8 +103,8 @@ pub struct HostUsage {
     bins: Vec<UsageBin>,
     level: [u64; LEVELS],
     until: Time,
-    /// Integrals of quantities and counts of events, from the beginning of the run until now;
-    /// `until_arrival` has them until the last request came.
+    /// Integrals of quantities and counts of events, from the beginning of the run until now; `until_arrival` has them until the
+    /// last request arrived.
     whole: UsageBin,
     until_arrival: Option<(Time, UsageBin)>,
     /// True if a host without bounds exists: then fractions of the capacity mean nothing.
@@ -206,8 +206,8 @@ impl HostUsage {
         !self.is_boundless
     }
 
-    /// Integrals and counts from the beginning, when no VM existed, until the last request arrived, with the time of
-    /// that arrival.
+    /// Time at which the last request arrived, and the integrals and counts from the run's beginning until then; `None` if no
+    /// request arrived.
     #[must_use]
     pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival

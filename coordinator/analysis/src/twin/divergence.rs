@@ -46,7 +46,7 @@ pub struct DivergentDecision {
     pub what: String,
     /// The scheduler's last notice before the decision; preferably one that the other run got at another time.
     pub heard: String,
-    /// Time at which the other run had the same notice; `None` if the other run never had the notice.
+    /// Time at which the other run had the notice `heard`; `None` if the other run never had it.
     #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]
     pub other_heard: Option<Time>,
 }
@@ -72,7 +72,8 @@ impl TwinDivergence {
 }
 
 impl DivergentDecision {
-    /// The decision at this place of the run `of`, with the time at which the other run had the same notice.
+    /// Describes the decision at `place` of the run `of`: the first notice of its instant, and the time at which the other run had
+    /// an equal notice.
     fn at(place: &DecisionPlace<'_>, of: &[DecisionMoment], other: &[DecisionMoment]) -> Self {
         let heard = place.moment.heard.first().cloned().unwrap_or_default();
         // The same notice may come more than once: the one of the same rank is meant.
@@ -101,7 +102,7 @@ fn all_decisions(of: &[DecisionMoment]) -> Vec<DecisionPlace<'_>> {
         .collect()
 }
 
-/// The first decision that the other run does not make, or not as often.
+/// The first decision of `ours` that the other run (`theirs`) never makes, or makes less often; `None` if there is none.
 fn first_alone<'a, 'b>(
     ours: &'b [DecisionPlace<'a>],
     theirs: &[DecisionPlace<'_>],

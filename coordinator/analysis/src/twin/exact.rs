@@ -74,8 +74,8 @@ pub struct TwoTier {
     machine: MachineWithMoves,
     /// Current attempt of every job that runs.
     running: BTreeMap<TaskId, Attempt>,
-    /// The next ends if nothing else happens before; the outer `None` if they have to be computed
-    /// again.
+    /// The next ends of jobs if no other event comes first. The outer `None`: they have to be computed again; the inner `None`: no
+    /// job will end.
     next: Option<Option<NextEnds>>,
 }
 
@@ -159,7 +159,7 @@ impl TwoTier {
         (self.machine, self.next) = (MachineWithMoves::default(), None);
     }
 
-    /// Computes the next ends if nothing else happens before.
+    /// Computes the next ends of jobs if no other event comes first; `None` if no job will end.
     fn foresee_ends(&self) -> Option<NextEnds> {
         let mut machine = self.machine.clone();
         if machine.ideal.has_kept() {
@@ -358,6 +358,7 @@ mod tests {
             estimate: runtime,
             usage: Usage::Uniform(Ppm::new((of.1 * 1e6) as u32)),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

@@ -8,7 +8,8 @@ use super::{TaskStanding, TwinTask};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "SpreadInJson")]
 pub struct DurationSpread {
-    /// Differences of durations in increasing order; at least one.
+    /// Differences between the tasks' durations in the run and in the twin, as fractions of the twin's, in increasing order; at
+    /// least one.
     sorted: Vec<f64>,
 }
 
@@ -40,7 +41,7 @@ const PAST: f64 = 0.05;
 const BORDERS: [f64; 6] = [-0.05, -0.03, -0.01, 0.01, 0.03, 0.05];
 
 impl DurationSpread {
-    /// The spread of these differences; `None` if there are none.
+    /// The spread of these differences in duration (fractions of the twin's durations); `None` if there are none.
     #[must_use]
     pub fn from_differences(differences: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = differences.into_iter().collect();
@@ -48,7 +49,8 @@ impl DurationSpread {
         (!sorted.is_empty()).then_some(Self { sorted })
     }
 
-    /// The spread of the tasks with this standing; `None` if there are no such tasks.
+    /// The spread of the duration differences of the tasks with this [`TaskStanding`]; `None` if no such task has a known
+    /// difference.
     pub(super) fn of_those(rows: &[TwinTask], standing: &TaskStanding) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.standing == *standing);
         Self::from_differences(rows.filter_map(|row| row.difference))

@@ -113,13 +113,13 @@ impl TwinComparison {
         }
     }
 
-    /// Difference of the makespans; `None` if tasks were left.
+    /// Difference of the run's makespan from its twin's, as a fraction of the twin's; `None` if tasks were left.
     #[must_use]
     pub fn makespan_difference(&self) -> Option<f64> {
         in_both(self.makespan).difference()
     }
 
-    /// Difference of the costs; `None` for parallel jobs.
+    /// Difference of the run's cost from its twin's, as a fraction of the twin's; `None` for parallel jobs.
     #[must_use]
     pub fn cost_difference(&self) -> Option<f64> {
         self.cost.and_then(|cost| dollars(cost).difference())
@@ -172,10 +172,11 @@ pub struct TwinTask {
     pub number: u64,
     /// Name of the task for people.
     pub name: String,
-    /// The task's fate in each of both runs.
+    /// Course of the task in the live run and in the twin: place, attempts and times.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
-    /// Extra time in the run as a part of the twin's time; `None` if the task was not finished in both runs.
+    /// Time that the task took longer in the run than in the twin, as a fraction of the twin's time; `None` if it was not finished
+    /// in both.
     pub difference: Option<f64>,
     /// Whether the two times can be compared.
     #[serde(flatten)]
@@ -194,7 +195,7 @@ impl TwinTask {
     }
 }
 
-/// How a task or job went in one of the two runs.
+/// Course of a task or job in one of the two runs: place, attempts and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {
@@ -206,12 +207,13 @@ pub struct TaskFate {
     pub started: Option<Time>,
     /// Time at which the task was done; `None` if the task was not finished.
     pub finished: Option<Time>,
-    /// Duration measured by the task's worker, for a task with one attempt.
+    /// Duration that the task's worker measured; `None` unless the task had exactly one attempt and finished.
     pub measured: Option<Span>,
 }
 
 impl TaskFate {
-    /// Duration from the task's first start until it was done, as measured, or else by the log.
+    /// Duration from the task's first start until it was done, as measured by its worker, or else by the log; `None` if it was not
+    /// finished.
     #[must_use]
     pub fn took(&self) -> Option<Span> {
         self.measured.or_else(|| Some(self.finished?.since(self.started?)))
@@ -253,9 +255,9 @@ pub enum TaskStanding {
 }
 
 impl TaskStanding {
-    /// The standing of a task or job. Each run gives a value (its type of VM, or tier), or the
-    /// reason for which the task or job was disturbed; `same` makes the standing from a common
-    /// value, and `another` describes different ones.
+    /// Decides whether the times of a task or job in the live run and in the twin can be compared. Each run gives the VM type or
+    /// tier, or the reason for which the task or job was disturbed. If the values agree, `same` makes the result from the value; if
+    /// they differ, the reason is `another`.
     pub(super) fn compare<T: PartialEq>(
         both: LiveAndTwin<Result<T, String>>,
         same: impl FnOnce(T) -> Self,
@@ -271,7 +273,7 @@ impl TaskStanding {
         })
     }
 
-    /// The word for this standing in outputs, such as `undisturbed`.
+    /// The word for the variant in outputs, such as `undisturbed`.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -281,7 +283,7 @@ impl TaskStanding {
         }
     }
 
-    /// The reason for which the task was disturbed.
+    /// The reason for which the task was disturbed; `None` if it was not.
     #[must_use]
     pub fn disturbed_by(&self) -> Option<&str> {
         match self {
@@ -309,12 +311,13 @@ pub struct TwinVm {
     /// Id of the VM.
     #[serde(rename = "id")]
     pub vm: VmId,
-    /// Fate of the VM in each run; `None` if a run had no such VM.
+    /// Course of the VM in the live run and in the twin: type, times, hibernations and cost; `None` for a run without this
+    /// VM.
     #[serde(flatten)]
     pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// How a VM went in one of the two runs.
+/// Course of a VM in one of the two runs: type, times, hibernations and cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmFate {
     /// Instance type of the VM.
@@ -340,6 +343,6 @@ pub struct VmFate {
 pub struct EventCount {
     /// Name of the count in `summary.json`.
     pub name: String,
-    /// Number of times in the run and in its twin.
+    /// Number of times that events of this kind happened, in the run and in its twin.
     pub sides: LiveAndTwin<u64>,
 }

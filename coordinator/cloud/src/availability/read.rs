@@ -176,7 +176,7 @@ fn read_rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
 }
 
 /// Parses a number of seconds since the beginning of the record; `None` if the number is so large
-/// that it is a date in seconds since 1970, or if it is no number.
+/// that it is a date in seconds since 1970, or if it is not a number.
 fn parse_seconds(text: &str) -> Option<Span> {
     let number = text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE)?;
     Span::from_secs_f64(number)

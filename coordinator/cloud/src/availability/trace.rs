@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct SpotAvailability(Vec<(Time, u32)>);
 
 impl SpotAvailability {
-    /// An availability from numbers in any order. Of several at one time the last one given counts;
-    /// repetitions are dropped.
+    /// An availability from numbers of VMs in any order, each with its time. Of several numbers for one time the last one given
+    /// counts; a number equal to the previous one is dropped.
     #[must_use]
     pub fn new(mut numbers: Vec<(Time, u32)>) -> Self {
         // A stable sort: those of one time stay in the order in which they were given.
@@ -47,14 +47,16 @@ impl SpotAvailability {
         self.0.get(next.max(1)).map(|(from, _)| *from)
     }
 
-    /// The availability for a run that begins `start` later.
+    /// The availability for a run that begins at the time `start` of this trace: all times count from then, earlier ones become
+    /// zero.
     #[must_use]
     pub fn begun_at(&self, start: Span) -> Self {
         let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
         Self::new(self.0.iter().map(|(at, vms)| (since(*at), *vms)).collect())
     }
 
-    /// The availability for a run that begins `span` earlier: the first number also holds for the time before.
+    /// The availability for a run that begins `span` before this trace does; the trace's first number also holds for the time
+    /// before.
     #[must_use]
     pub fn delayed_by(&self, span: Span) -> Self {
         Self::new(self.0.iter().map(|(at, vms)| (*at + span, *vms)).collect())

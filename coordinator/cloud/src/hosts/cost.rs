@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostName {
-    /// The time into its current charged hour, which could not be charged any more.
+    /// The cost is the time since the VM's current charged hour began, which is not charged if the provider ends the VM.
     #[default]
     Period,
-    /// All the time since it is charged for: what its user may have to do again.
+    /// The cost is the whole time since charging for the VM began: work that its user may have to repeat.
     Age,
-    /// The same cost for every VM, so that the fewest VMs end.
+    /// The cost is the same for every VM, so that the fewest VMs end.
     Number,
 }
 
-/// Cost as a linear function of time: `slope × time − offset`, in microseconds.
+/// Cost of ending one or more VMs, as a linear function of time: `slope × time − offset`, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LinearCost {
     /// Number of VMs whose cost grows with time.

@@ -38,11 +38,11 @@ pub(super) struct OccupiedHost {
 /// The part of a VM's room that the provider can give to other VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum YieldedRoom {
-    /// No room: the VM stays, or its end is already decided.
+    /// Other VMs can get no room of the VM: it stays, or its end is already decided.
     Nothing,
-    /// The room that the VM leaves while it is hibernated.
+    /// Other VMs can get the room that the VM leaves while it is hibernated.
     Hibernating,
-    /// All of the room, because the VM is ended.
+    /// Other VMs can get all of the VM's room, because the VM is ended.
     All,
 }
 
@@ -124,7 +124,7 @@ impl HostFleet {
         self.hosts.iter().map(|(id, host)| (*id, host))
     }
 
-    /// Returns a host with its VMs.
+    /// Returns a host with its VMs; `None` if no host has this id.
     pub(super) fn host_by_id(&self, id: HostId) -> Option<&OccupiedHost> {
         self.hosts.get(&id)
     }
@@ -216,7 +216,7 @@ impl HostFleet {
         }
     }
 
-    /// VMs parked on a host, in the order of parking.
+    /// VMs that were hibernated on a host to make room and wait to get it back, in the order of their hibernation.
     pub fn parked_vms(&self, id: HostId) -> impl Iterator<Item = VmId> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(|host| &host.parked).map(|(vm, _)| *vm)

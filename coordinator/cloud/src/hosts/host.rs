@@ -57,9 +57,8 @@ impl ResourceVector {
         Self { vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO, filled: Bytes::ZERO }
     }
 
-    /// The part of a VM's room that other VMs can use while the VM is hibernated: vCPUs, and
-    /// memory, whose content is saved to disk. The disk stays taken, and so does memory that is
-    /// really filled: an emulated VM is frozen in place.
+    /// The part of a VM's room that other VMs can use while the VM is hibernated: vCPUs, and memory, whose content is saved to
+    /// disk. The VM keeps its disk, and also the memory that is really filled: an emulated VM is frozen in place.
     #[must_use]
     pub const fn left_while_hibernated(&self) -> Self {
         Self { disk: Bytes::ZERO, filled: Bytes::ZERO, ..*self }

@@ -24,13 +24,13 @@ pub(super) struct HostIndex {
     want: PlacementRequest,
     view: RoomView,
     weighers: Vec<ScaledWeigher>,
-    /// Index in `weighers` of the axis, by which hosts of a class are ordered: the weigher of costs
-    /// if there is one; `None` without weighers.
+    /// Index in `weighers` of the axis, the weigher whose score orders the hosts of a class: the weigher of costs if there is one;
+    /// `None` without weighers.
     axis: Option<usize>,
     cost: CostName,
     /// Number of fleet changes already included; `None`: the fleet was not read yet.
     seen: Option<usize>,
-    /// Hosts that were examined, with an entry if they have room.
+    /// Hosts that were examined, each with its entry in the ranking; `None` for a host without room.
     hosts: ById<HostId, Option<IndexedHost>>,
     classes: Vec<WeightClass>,
     /// Index in `classes` of each class (hosts with equal steady scores) that has hosts, by the key of the class.
@@ -45,7 +45,8 @@ pub(super) struct HostIndex {
     victims: VictimSearch,
 }
 
-/// Key of a class of hosts: all scores without the axis, and the number of VMs whose costs grow with time.
+/// Key of a class of hosts: the hosts' scores, except that of the weigher by which the class is ordered, and the number of VMs
+/// whose costs grow with time.
 type Key = (Scores, i64);
 
 #[derive(Debug)]
@@ -375,13 +376,13 @@ impl<'a> EqualHosts<'a> {
         Self { hosts, offset, before, count }
     }
 
-    /// Number of hosts in this group whose id is at most `host`.
+    /// Number of hosts of equal weight in this list whose id is at most `host`.
     fn up_to(&self, host: u32) -> usize {
         self.hosts.up_to((self.offset, host)) - self.before
     }
 }
 
-/// The host at position `place` among all hosts of these groups, ordered by id; `None` if there are fewer.
+/// The host at position `place` among all hosts of these lists of equally good hosts, ordered by id; `None` if there are fewer.
 fn nth_host(all: &[EqualHosts<'_>], place: usize) -> Option<u32> {
     if let [one] = all {
         return one.hosts.nth(one.before + place).map(|(_, host)| host);

@@ -6,7 +6,7 @@
 pub(super) struct RankedHosts {
     /// Consecutive parts of the list, none of them empty.
     parts: Vec<Vec<Member>>,
-    /// Last member of each part: a search by value reads only these.
+    /// Last member of each part of the list: a search by value reads only the last members.
     lasts: Vec<Member>,
     /// Number of members in all parts of the list.
     len: usize,
@@ -15,7 +15,7 @@ pub(super) struct RankedHosts {
 /// A score, and the number of the host that has it.
 pub(super) type Member = (i64, u32);
 
-/// Greatest number of members of a part; a longer part is split in two.
+/// Greatest number of members in one of the parts of which a sorted list consists; a longer part is split in two.
 const LONGEST: usize = 128;
 
 impl RankedHosts {
@@ -86,7 +86,7 @@ impl RankedHosts {
         part.get(place - before).copied()
     }
 
-    /// Number of members less than or equal to `one`.
+    /// Number of members of the list that are less than or equal to `one`.
     pub(super) fn up_to(&self, one: Member) -> usize {
         let at = self.lasts.partition_point(|last| *last <= one);
         // Most positions asked for are near one of the ends: the count begins at the nearer one.

@@ -8,13 +8,13 @@ use dormouse_units::Bytes;
 use super::weigh::{ScaledWeigher, Weigher};
 use crate::{CostName, HostScheduler, InstanceType, Placer, ResourceVector};
 
-/// On which host a VM goes: a rule by its name, or one put together.
+/// The rule that chooses a host for each VM: a rule known by a name, or one composed of a scheduler, filters and weighers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Placement {
     /// A placement rule, by its name.
     Named(PlacerName),
-    /// A rule put together.
+    /// A placement rule composed of a scheduler, filters and weighers.
     Rule(PlacementRule),
 }
 
@@ -24,42 +24,43 @@ impl Default for Placement {
     }
 }
 
-/// The rules that have a name.
+/// The placement rules that have a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacerName {
-    /// On the host with most free vCPUs.
+    /// A VM is placed on the host with the most free vCPUs.
     #[default]
     Spread,
-    /// On the host with fewest free vCPUs that has room.
+    /// A VM is placed on the host with the fewest free vCPUs that has room for it.
     Pack,
-    /// As `spread`, but an on-demand VM for which there is no room gets that of the fewest spot VMs, once
-    /// their notice has run out.
+    /// VMs are placed as by `spread`, but an on-demand VM that finds no free room gets the room of the fewest possible spot VMs,
+    /// once their notice has run out.
     Preempting,
 }
 
-/// Rule that chooses the host for a VM: hosts are filtered, then weighed, and one of the best is taken.
+/// Rule that chooses the host for a VM: hosts are filtered, then weighed, and one of the best is chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct PlacementRule {
-    /// For whom spot VMs have to end.
+    /// The scheduler: whether, and in which pass over the hosts, spot VMs are ended to make room for an on-demand VM.
     pub scheduler: SchedulerName,
     /// Resources of which a host must have enough. Resources that are left out are not counted: hosts may be filled
     /// beyond them. `vcpus` can't be left out.
     #[schemars(length(min = 1))]
     pub filters: Vec<HostFilter>,
-    /// By what hosts are better than others; none: all that are left are alike.
+    /// The criteria by which the filtered hosts are compared; without any, all filtered hosts are equally good.
     pub weighers: Vec<ScaledWeigher>,
-    /// Those of the second pass of `retry`, where they are others.
+    /// Weighers for the second pass of the scheduler `retry`; without any, the second pass uses `weighers` too.
     pub retry_weighers: Vec<ScaledWeigher>,
-    /// How the cost of ending spot VMs is computed. Those VMs end that cost least together; at the same cost the
-    /// fewest.
+    /// How the cost of ending spot VMs is computed. The set of VMs with the least total cost is ended; among sets of equal cost,
+    /// the one with the fewest VMs.
     pub cost: CostName,
-    /// Which spot VMs end if several sets of as many cost the same.
+    /// Which spot VMs are ended if several sets of equally many VMs have the same cost.
     pub victims: VictimTies,
     /// Which host is chosen if several are best.
     pub ties: TieBreak,
-    /// Origin of the views of hosts: how long a choice takes depends on it, and not what is chosen.
+    /// Whether the views of hosts are kept or built for each call; `kept` if not given. This affects how long a choice
+    /// takes, but not what is chosen.
     #[serde(skip_serializing_if = "ViewSource::are_kept")]
     pub states: ViewSource,
 }
@@ -79,15 +80,17 @@ impl Default for PlacementRule {
     }
 }
 
-/// For whom spot VMs have to end.
+/// Placement scheduler: whether, and in which pass over the hosts, spot VMs are ended to make room for an on-demand VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerName {
-    /// For nobody: only what is free counts.
+    /// No spot VM is ended for another VM: only free room on the hosts counts.
     Filter,
-    /// For an on-demand VM for which no host has room, at a second look at the hosts.
+    /// Spot VMs are ended for an on-demand VM only if no host has free room for it. A second pass over the hosts finds those that
+    /// would have room without their spot VMs.
     Retry,
-    /// For an on-demand VM, at one look: hosts count that would have room without their spot VMs.
+    /// Spot VMs may be ended for an on-demand VM in a single pass over the hosts: a host counts if it would have room without its
+    /// spot VMs.
     Opie,
 }
 
@@ -125,11 +128,11 @@ impl SchedulerName {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Filter")]
 pub enum HostFilter {
-    /// vCPUs.
+    /// A host must have enough free vCPUs.
     Vcpus,
-    /// Memory.
+    /// A host must have enough free memory.
     Memory,
-    /// Disk.
+    /// A host must have enough free disk.
     Disk,
 }
 
@@ -138,9 +141,9 @@ pub enum HostFilter {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Ties")]
 pub enum TieBreak {
-    /// Any, by the seed.
+    /// One of the equally good hosts is drawn at random by the seed.
     Random,
-    /// The first in the order of the file, or in which they joined.
+    /// The first of the equally good hosts is chosen, in the order of the file or in which the hosts joined.
     First,
 }
 
@@ -149,10 +152,10 @@ pub enum TieBreak {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "States")]
 pub enum ViewSource {
-    /// They are kept, and change as VMs come and go.
+    /// The views of hosts are kept between calls, and updated as VMs come and go.
     Kept,
-    /// They are built for each call and each look at the hosts, as OpenStack's scheduler does: one view for
-    /// `filter`, two for `opie`, and for the second look of `retry` two more.
+    /// The views of hosts are built for each call and each pass over the hosts, as OpenStack's scheduler does: one view for
+    /// `filter`, two for `opie`, and two more for the second pass of `retry`.
     Built,
 }
 
@@ -162,18 +165,18 @@ impl ViewSource {
     }
 }
 
-/// Which spot VMs end if several sets of as many cost the same.
+/// Which spot VMs are ended if several sets of equally many VMs have the same cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VictimTies {
-    /// The VMs that were launched first.
+    /// The VMs that were launched first are ended.
     Oldest,
-    /// The largest, and of these those launched last, which have done least.
+    /// The largest VMs are ended, and among equally large VMs those launched last, which have done the least work.
     Largest,
 }
 
 impl Placement {
-    /// The placement rule, also where it is given by its name.
+    /// Returns the placement rule, which is looked up if only its name is given.
     #[must_use]
     pub fn placement_rule(&self) -> PlacementRule {
         match self {

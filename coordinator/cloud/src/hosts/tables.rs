@@ -9,9 +9,9 @@ use crate::{
     HostFleet, HostScheduler, Market, PlacementRequest, PlacementRule, Placer as _, ResourceVector,
 };
 
-/// The paper's tables by name, each before a normal request. A row is
-/// `host,instance,kind,size,minutes,marked` (minutes that the VM has run, and if the paper marks it
-/// as selected); the request's row has no host.
+/// The OPIE paper's tables by name: the VMs on the hosts before a normal request, and the request. A row is
+/// `host,instance,kind,size,minutes,marked` (minutes that the VM has run, and if the paper marks it as selected); the request's row
+/// has no host.
 pub const TABLES: [(&str, &str); 4] = [
     ("same-sizes-1", include_str!("tables/same-sizes-1.csv")),
     ("same-sizes-2", include_str!("tables/same-sizes-2.csv")),
@@ -136,7 +136,7 @@ impl HostTable {
                 Some(PlacementRow::Instance(instance)) => instances.push(instance),
                 Some(PlacementRow::Request(size)) => request = Some(size),
                 None => {
-                    let what = format!("'{whole}' is no VM or request of a table");
+                    let what = format!("'{whole}' is not a row of VMs or requests");
                     let remedy = "write it like: host-A,AP1,preemptible,M,96,yes".to_owned();
                     return Err(FlawedRow { line, row: whole.to_owned(), what, remedy });
                 }

@@ -127,7 +127,7 @@ impl VictimSearch {
         self.descend_from(0, *lacks, (0, 0), goal);
     }
 
-    /// Tries all sets from group `n` on, in addition to the VMs that are already chosen.
+    /// Tries all sets of VMs from group `n` (VMs of equal room) on, in addition to the VMs that are already chosen.
     fn descend_from(
         &mut self,
         n: usize,
@@ -162,7 +162,7 @@ impl VictimSearch {
         }
     }
 
-    /// True if no set of the remaining groups can be better than the best one found so far.
+    /// True if no set of VMs from the remaining groups of VMs can be better than the best set found so far.
     fn is_worse(
         &self,
         rest: &EqualRoomGroup,

@@ -3,35 +3,35 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// By what a host is better than others.
+/// A criterion by which one host is better than another.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Weigher {
-    /// Free vCPUs.
+    /// A host is better the more free vCPUs it has.
     FreeVcpus,
-    /// Free memory.
+    /// A host is better the more free memory it has.
     FreeMemory,
-    /// Whether no spot VM has to end (OPIE, Algorithm 3).
+    /// A host is better if no spot VM has to be ended on it (OPIE, Algorithm 3).
     Overcommit,
-    /// How few spot VMs there are that can be ended: what the authors' code makes of `overcommit`.
+    /// A host is better the fewer spot VMs can be ended on it, as the code of OPIE's authors implements `overcommit`.
     PreemptibleCount,
-    /// How little it would cost to end all of its spot VMs (OPIE, Algorithm 4 as it is written).
+    /// A host is better the less it would cost to end all of its spot VMs (OPIE, Algorithm 4 as it is written).
     TotalCost,
-    /// How little it costs to end the spot VMs that have to: nothing where none has to.
+    /// A host is better the less it costs to end the spot VMs that must leave it to make room: nothing if none must.
     VictimCost,
 }
 
-/// A weigher, and how much it counts beside others.
+/// A weigher, and how much its score counts beside those of other weighers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Weighed")]
 pub struct ScaledWeigher {
-    /// By what hosts are weighed.
+    /// The criterion by which hosts are weighed.
     pub name: Weigher,
-    /// How much it counts: of the hosts that are left the best has so much and the worst 0; below 0 it is
-    /// the other way round.
+    /// Factor of the weigher's score: the best of the filtered hosts gets this weight, and the worst gets 0. If the factor is
+    /// negative, the worst host is preferred.
     #[serde(default = "one_time")]
     #[schemars(range(min = -1000, max = 1000))]
     pub multiplier: i32,

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::curve;
-use super::numeric::{integrate_lived, invert_rising};
+use super::law::{integrate_lived, invert_rising};
 use super::{Empirical, Lifetime, hours};
 
 /// The exponential law: a VM is ended at any time with the same probability, whatever its age.
@@ -15,68 +15,68 @@ pub struct Exponential {
     pub mean: Span,
 }
 
-/// F(t) = a (1 − e^(−t/tau1) + e^((t−b)/tau2)): many are taken early, few then, and all that are left soon
-/// after `b` (Kadupitiya and others, HPDC 2020, Eq. 1). None is left where F comes to 1.
+/// F(t) = a (1 − e^(−t/tau1) + e^((t−b)/tau2)): the bathtub law of lifetimes. Many VMs are preempted early, few at middle ages, and
+/// all remaining ones soon after age `b` (Kadupitiya and others, HPDC 2020, Eq. 1). No VM outlives the age at which F reaches 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bathtub {
-    /// The part that is taken early, about.
+    /// Approximate share of the VMs that are preempted early.
     #[schemars(range(min = 0.000_001, max = 1_000.0), example = 0.4137)]
     pub a: Ppm,
-    /// The age at which most of those left are about to be taken.
+    /// Age around which most of the remaining VMs are preempted.
     #[schemars(example = "24h")]
     pub b: Span,
-    /// The time in which the early end: after it e^-1 of them are left.
+    /// Time constant of early preemptions: after this time, a share of e^-1 of the VMs that are preempted early is left.
     #[schemars(extend("least" = "1us"), example = "54m")]
     pub tau1: Span,
-    /// The time in which the rate at the end grows by the factor e.
+    /// Time constant of late preemptions: in this time, the preemption rate at the end grows by the factor e.
     #[schemars(extend("least" = "1us"), example = "45.6m")]
     pub tau2: Span,
 }
 
-/// F(t) = 1 − e^(−(t/scale)^shape).
+/// Weibull's law of lifetimes: F(t) = 1 − e^(−(t/scale)^shape) of the VMs are preempted by age t.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weibull {
-    /// The age by which 63 % are taken.
+    /// Age by which 63 % of the VMs are preempted.
     #[schemars(extend("least" = "1us"), example = "12h")]
     pub scale: Span,
-    /// Below 1 the young are taken, above it the old; 1 is exponential.
+    /// Exponent of Weibull's law. Below 1, young VMs are preempted more often; above 1, old VMs are; 1 gives the exponential law.
     #[schemars(range(min = 0.01, max = 1_000.0), example = 0.8)]
     pub shape: Ppm,
 }
 
-/// F(t) = 1 − e^(−t/tau1 − e^((t−b)/tau2) + e^(−b/tau2)): at any age alike, and more and more with it. In the
-/// usual letters λ = 1/tau1, β = 1/tau2 and α = e^(−b/tau2)/tau2.
+/// F(t) = 1 − e^(−t/tau1 − e^((t−b)/tau2) + e^(−b/tau2)): the law of Gompertz and Makeham. The preemption rate is a constant plus a
+/// part that grows exponentially with the VM's age. In the usual letters λ = 1/tau1, β = 1/tau2 and α = e^(−b/tau2)/tau2.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GompertzMakeham {
-    /// The mean lifetime if VMs didn't age; without it they only age.
+    /// Mean lifetime under the constant part of the preemption rate alone; if not given, the rate has no constant part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("least" = "1us"), example = "20h")]
     pub tau1: Option<Span>,
-    /// The age by which ageing alone would have taken about 63 %.
+    /// Age by which the growing part of the preemption rate alone would have preempted about 63 % of the VMs.
     #[schemars(example = "24h")]
     pub b: Span,
-    /// The time in which the rate of ageing grows by the factor e.
+    /// Time in which the growing part of the preemption rate grows by the factor e.
     #[schemars(extend("least" = "1us"), example = "1h")]
     pub tau2: Span,
 }
 
-/// Lifetimes are uniform between two ages.
+/// Law under which lifetimes are uniform between two ages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uniform {
-    /// The youngest; 0 where it is not given.
+    /// Shortest lifetime; 0 if it is not given.
     #[serde(default)]
     #[schemars(example = "0s")]
     pub from: Span,
-    /// The oldest.
+    /// Longest lifetime.
     #[schemars(extend("least" = "1us"), example = "24h")]
     pub to: Span,
 }
 
-/// The laws of lifetimes that there are.
+/// A law of spot VMs' lifetimes, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lifetimes {

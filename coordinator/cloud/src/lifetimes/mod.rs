@@ -4,7 +4,6 @@ pub mod curve;
 mod empirical;
 mod law;
 mod laws;
-mod numeric;
 #[cfg(test)]
 mod tests;
 

@@ -98,7 +98,10 @@ impl RowCells {
         let Some(places) = recognise_cells(first) else {
             let whole = first.flaw("", "").row;
             if whole.contains(['\u{fffd}', '\0']) {
-                return Err(FileFlaw::whole("it is not text in UTF-8", "give a file of prices"));
+                return Err(FileFlaw::whole(
+                    "it is not text in UTF-8",
+                    "save it as UTF-8 text, or give another file of prices",
+                ));
             }
             let begins: String = whole.chars().take(60).collect();
             let what = format!("'{}' is not a time and a price", begins.trim());

@@ -4,6 +4,7 @@ mod columns;
 mod dates;
 mod json;
 mod oddities;
+mod printed;
 mod read;
 mod record;
 mod spot_trace;

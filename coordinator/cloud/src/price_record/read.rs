@@ -10,6 +10,7 @@ use dormouse_input::{
 
 use super::columns::{COLUMNS, RowCells, parse_price};
 use super::json::ColumnKeys;
+use super::printed::{PrintedForm, TurnedAnswer};
 use super::record::{NewestFirst, PriceRecord};
 use super::spot_trace;
 use crate::SpotAvailability;
@@ -18,6 +19,8 @@ use crate::SpotAvailability;
 const MOST_OF_SERIES: usize = 600_000;
 /// Greatest number of prices in all selected series.
 const MAX_PRICES: usize = 10_000_000;
+/// Greatest size of an answer that is printed for people, in bytes.
+const LONGEST_PRINTED: u64 = 256 << 20;
 /// Key of the list of prices in the JSON response of AWS's DescribeSpotPriceHistory.
 const LIST: &str = "SpotPriceHistory";
 const TIME_REMEDY: &str =
@@ -75,8 +78,8 @@ pub struct PriceHistories {
 }
 
 /// Reads the prices of a file: the response of the provider's price-history call, as JSON (the
-/// response itself, its list alone, several one after the other, or an entry a line) or as the text
-/// of its tool, or rows with or without a heading, with cells separated by commas, semicolons or
+/// response itself, its list alone, several one after the other or in a list, or an entry a line) or as the text, YAML
+/// or table of its tool, or rows with or without a heading, with cells separated by commas, semicolons or
 /// tabs. Only selected prices are kept.
 ///
 /// # Errors
@@ -86,8 +89,30 @@ pub struct PriceHistories {
 pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     match source.is_json()? {
         true if SpotAvailability::is_trace(source.next_bytes()?) => read_trace(source, query),
-        true => read_json(source, query),
-        false => read_rows(source, query),
+        true => {
+            let form =
+                format!("JSON of the price-history call{}", describe_packing(source.packing()));
+            read_json(source, query, form)
+        }
+        false => match PrintedForm::detect(source.next_bytes()?) {
+            Some(printed) => read_printed(source, query, printed),
+            None => read_rows(source, query),
+        },
+    }
+}
+
+/// Reads what the tool of the price-history call prints for people.
+fn read_printed(
+    source: Source,
+    query: &PriceQuery,
+    printed: PrintedForm,
+) -> Result<PriceHistories, FileFlaw> {
+    let form = format!("{}{}", printed.in_words(), describe_packing(source.packing()));
+    let text = source.into_text(LONGEST_PRINTED)?;
+    let source = |text: String| Source::new(Cursor::new(text.into_bytes()));
+    match printed.turn(&text) {
+        TurnedAnswer::Json(entries) => read_json(source(entries)?, query, form),
+        TurnedAnswer::Rows(rows) => read_rows(source(rows)?, query),
     }
 }
 
@@ -101,12 +126,16 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
         return match items.next_item() {
             Ok(Some(item)) => {
                 let entry = ColumnKeys::new(&none).read(item.bytes);
-                entry.is_ok_and(|entry| entry[0].is_some() && entry[1].is_some())
+                let is_entry = entry.is_ok_and(|entry| entry[0].is_some() && entry[1].is_some());
+                is_entry || is_page(item.bytes)
             }
             // An answer without prices is one all the same.
-            Ok(None) => begins.windows(LIST.len()).any(|word| word == LIST.as_bytes()),
+            Ok(None) => is_page(begins),
             Err(_) => false,
         };
+    }
+    if PrintedForm::detect(begins).is_some() {
+        return true;
     }
     let rows = Rows::new(source);
     rows.is_ok_and(|rows| {
@@ -114,8 +143,7 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
     })
 }
 
-fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
-    let packing = source.packing();
+fn read_json(source: Source, query: &PriceQuery, form: String) -> Result<PriceHistories, FileFlaw> {
     let is_known = |name: &str| COLUMNS.iter().any(|column| column.name == name);
     if let Some((name, _)) = query.columns.iter().find(|(name, _)| !is_known(name)) {
         let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
@@ -125,41 +153,67 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     let (mut keys, mut all) = (ColumnKeys::new(&query.columns), SeriesCollection::new(query));
     let mut items = JsonItems::new(source, ItemsAt::ListOrDocuments(LIST));
     while let Some(item) = items.next_item()? {
-        let flaw = |line: u64, what: String, remedy: &str| {
-            let (what, row) = (format!("{}: {what}", item.key), String::new());
-            FlawedRow { line, row, what, remedy: remedy.to_owned() }
-        };
-        let entry = keys.read(item.bytes).map_err(|error| {
-            let line = item.line + error.line().saturating_sub(1) as u64;
-            flaw(line, format!("not valid JSON: {error}"), "correct the file, or download it again")
-        })?;
-        if item.is_document && entry[..2] == [None, None] {
-            let what = format!("it is JSON without a list '{LIST}'");
-            let remedy =
-                format!("give an object with a list '{LIST}', the list itself, or an entry a line");
-            return Err(FileFlaw::whole(what, remedy));
-        }
-        let of = |n: usize| entry[n].as_deref().unwrap_or_default();
-        let Some(slot) = all.find_series([of(2), of(3), of(4)]) else { continue };
-        if of(1).is_empty() {
-            all.left_out.add("without a price", item.line);
-            continue;
-        }
-        if of(0).is_empty() {
-            keys.all_are_there()?;
-        }
-        let at = Moment::read(of(0).trim()).ok_or_else(|| {
-            flaw(item.line, format!("'{}' is not a time", shorten_text(of(0))), TIME_REMEDY)
-        })?;
-        let price = parse_price(of(1).trim()).ok_or_else(|| {
-            flaw(item.line, format!("'{}' is not a price", shorten_text(of(1))), PRICE_REMEDY)
-        })?;
-        let flaw = |what, remedy: &str| flaw(item.line, what, remedy);
-        all.add_price(slot, at, price, flaw)?;
+        let amid = (item.key, item.line, item.is_document);
+        read_entry(item.bytes, amid, &mut keys, &mut all)?;
     }
     keys.all_are_there()?;
-    let form = format!("JSON of the price-history call{}", describe_packing(packing));
     all.finish_series(NewestFirst::Usually, form)
+}
+
+/// Reads an entry that begins on a line under a key, or a page of entries in a list of pages; `is_document` is true if it
+/// stands in no list.
+fn read_entry(
+    bytes: &[u8],
+    (key, line, is_document): (&str, u64, bool),
+    keys: &mut ColumnKeys<'_>,
+    all: &mut SeriesCollection<'_>,
+) -> Result<(), FileFlaw> {
+    let flaw = |line: u64, what: String, remedy: &str| {
+        let (what, row) = (format!("{key}: {what}"), String::new());
+        FlawedRow { line, row, what, remedy: remedy.to_owned() }
+    };
+    let entry = keys.read(bytes).map_err(|error| {
+        let line = line + error.line().saturating_sub(1) as u64;
+        flaw(line, format!("not valid JSON: {error}"), "correct the file, or download it again")
+    })?;
+    if entry[..2] == [None, None] && !is_document && is_page(bytes) {
+        let mut items =
+            JsonItems::new(Source::new(Cursor::new(bytes.to_vec()))?, ItemsAt::List(LIST));
+        while let Some(item) = items.next_item()? {
+            let key = format!("{key}.{}", item.key);
+            let amid = (key.as_str(), line + item.line.saturating_sub(1), true);
+            read_entry(item.bytes, amid, keys, all)?;
+        }
+        return Ok(());
+    }
+    if is_document && entry[..2] == [None, None] {
+        let what = format!("it is JSON without a list '{LIST}'");
+        let remedy =
+            format!("give an object with a list '{LIST}', the list itself, or an entry a line");
+        return Err(FileFlaw::whole(what, remedy));
+    }
+    let of = |n: usize| entry[n].as_deref().unwrap_or_default();
+    let Some(slot) = all.find_series([of(2), of(3), of(4)]) else { return Ok(()) };
+    if of(1).is_empty() {
+        all.left_out.add("without a price", line);
+        return Ok(());
+    }
+    if of(0).is_empty() {
+        keys.all_are_there()?;
+    }
+    let at = Moment::read(of(0).trim()).ok_or_else(|| {
+        flaw(line, format!("'{}' is not a time", shorten_text(of(0))), TIME_REMEDY)
+    })?;
+    let price = parse_price(of(1).trim()).ok_or_else(|| {
+        flaw(line, format!("'{}' is not a price", shorten_text(of(1))), PRICE_REMEDY)
+    })?;
+    let flaw = |what, remedy: &str| flaw(line, what, remedy);
+    all.add_price(slot, at, price, flaw)
+}
+
+/// True if this JSON is a whole answer of the price-history call.
+fn is_page(bytes: &[u8]) -> bool {
+    bytes.windows(LIST.len()).any(|word| word == LIST.as_bytes())
 }
 
 /// Reads the spot prices of an availability trace, which covers a single instance type.

@@ -51,7 +51,7 @@ impl PriceStatistics {
         self.changes as f64 * 86_400.0 / self.length.as_secs_f64()
     }
 
-    /// Standard deviation of the prices over time, relative to their mean.
+    /// Standard deviation of the prices over time, as a fraction of their mean.
     #[must_use]
     pub fn volatility(&self) -> f64 {
         let deviation = |(price, span): &(Price, Span)| {

@@ -391,3 +391,93 @@ fn prices_of_a_trace_of_availability_are_read() {
     let error = read_with(trace, &of_type).unwrap_err();
     assert!(error.contains("does not name the instance type of its prices"), "{error}");
 }
+
+/// The same two prices in every form that the command-line tool prints (`--output json`, `yaml`, `yaml-stream`, `text`,
+/// `table`, with a query and without) and that people store.
+#[test]
+fn every_form_that_the_tool_prints_has_the_same_prices() {
+    let [late, early] = [("10", "0.035000"), ("06", "0.034000")].map(|(hour, price)| {
+        [
+            ("AvailabilityZone", "us-east-1a".to_owned()),
+            ("InstanceType", "m5.large".to_owned()),
+            ("ProductDescription", "Linux/UNIX".to_owned()),
+            ("SpotPrice", price.to_owned()),
+            ("Timestamp", format!("2024-05-01T{hour}:00:00+00:00")),
+        ]
+    });
+    let both = [&late, &early];
+    let json = both.map(|entry| {
+        let pairs: Vec<_> =
+            entry.iter().map(|(key, text)| format!("\"{key}\": \"{text}\"")).collect();
+        format!("{{{}}}", pairs.join(", "))
+    });
+    let page = |entry: &str, token: &str| {
+        format!("{{\"NextToken\": \"{token}\", \"SpotPriceHistory\": [{entry}]}}")
+    };
+    let pages = [page(&json[0], "abc"), page(&json[1], "")];
+    let yaml: String = both
+        .iter()
+        .flat_map(|entry| {
+            entry.iter().enumerate().map(|(n, (key, text))| {
+                format!("{} {key}: '{text}'\n", if n == 0 { "-" } else { " " })
+            })
+        })
+        .collect();
+    let row = |entry: &[(&str, String); 5]| {
+        let cells: Vec<_> = entry.iter().map(|(_, text)| format!("  {text}  ")).collect();
+        format!("||{}||\n", cells.join("|"))
+    };
+    let heading = late.iter().map(|(key, _)| format!(" {key} ")).collect::<Vec<_>>().join("|");
+    let (rule, title) = ("-----------------", "|  DescribeSpotPriceHistory  |\n");
+    let table = format!(
+        "{rule}\n{title}|+---+---+|\n||{heading}||\n|+---+---+|\n{}{}|+---+|\n",
+        row(&late),
+        row(&early)
+    );
+    let text = both.map(|entry| {
+        let cells: Vec<_> = entry.iter().map(|(_, text)| text.as_str()).collect();
+        format!("SPOTPRICEHISTORY\t{}\n", cells.join("\t"))
+    });
+    let forms = [
+        format!("[{}, {}]", json[0], json[1]),
+        format!("{}\n{}\n", json[0], json[1]),
+        format!("[{}, {}]", pages[0], pages[1]),
+        format!("{}\n{}\n", pages[0], pages[1]),
+        format!("SpotPriceHistory:\n{yaml}"),
+        format!("{yaml}NextToken: abc\n"),
+        format!("- SpotPriceHistory:\n{yaml}"),
+        table.clone(),
+        format!("{}NEXTTOKEN\tabc\n{}None\n", text[0], text[1]),
+    ];
+    for form in forms {
+        let all = read_prices(source(form.as_bytes()), &PriceQuery::default()).unwrap();
+        let names: Vec<_> = all.series.keys().map(SeriesName::to_string).collect();
+        assert_eq!(names, ["m5.large us-east-1a Linux/UNIX"], "{form}");
+        let record = only(all);
+        assert_eq!(steps(&record), [(0, 0.034), (4 * 3_600, 0.035)], "{form}");
+        assert!(record.dates().is_some(), "{form}");
+        assert!(looks_like_prices(form.as_bytes()), "{form}");
+    }
+    // Of a query there are no names, in a table as in a text.
+    let query = format!(
+        "{rule}\n{title}+---+---+\n|  {}|  0.035  |\n|  {}|  0.034  |\n",
+        late[4].1, early[4].1
+    );
+    assert_eq!(steps(&record(&query)), [(0, 0.034), (4 * 3_600, 0.035)]);
+    // Each key of an entry that is not needed may be missing; a flaw is on the line of its entry.
+    for key in ["AvailabilityZone", "InstanceType", "ProductDescription"] {
+        let without = |text: &str| {
+            let lines = text.lines().filter(|line| !line.contains(key));
+            lines.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        let yaml = format!("SpotPriceHistory:\n{}", without(&yaml.replace("- A", "-\n  A")));
+        assert_eq!(steps(&record(&yaml)), [(0, 0.034), (4 * 3_600, 0.035)], "{yaml}");
+    }
+    let error =
+        read(&format!("SpotPriceHistory:\n{}", yaml.replace("0.034000", "dear"))).unwrap_err();
+    assert!(error.contains("line 7") && error.contains("'dear' is not a price"), "{error}");
+    let error = read(&table.replace("0.034000", "dear")).unwrap_err();
+    assert!(error.contains("line 7") && error.contains("'dear' is not a price"), "{error}");
+    let wrong = format!("[{}, {}]", pages[0], pages[1].replace("0.034000", "dear"));
+    assert!(read(&wrong).unwrap_err().contains("'dear' is not a price"));
+}

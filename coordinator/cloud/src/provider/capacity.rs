@@ -8,7 +8,7 @@ use crate::{Market, ProviderVm, ProviderVmState};
 /// A change of the number of spot VMs of a type that may exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AvailabilityChange {
-    /// The instance type.
+    /// Instance type whose availability changes.
     pub kind: TypeName,
     /// New limit of spot VMs of the type.
     pub vms: u32,
@@ -31,7 +31,7 @@ impl Provider {
         self.available.contains_key(kind)
     }
 
-    /// Types whose spot VMs are not available, now or later.
+    /// Types of which no spot VM is available now, and of which none will become available later in the run.
     pub fn exhausted_types(&self) -> impl Iterator<Item = &TypeName> {
         let comes =
             |kind: &TypeName| self.availability_changes.iter().any(|(_, other)| other == kind);

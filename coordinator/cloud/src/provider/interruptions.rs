@@ -49,9 +49,8 @@ impl Provider {
             .is_some_and(|vm| vm.hibernates == Some(true) && vm.state == ProviderVmState::Running)
     }
 
-    /// Removes, from the VMs that this action affects, those whose users have chosen the other
-    /// action, and returns these with that action. Also removes VMs that are hibernated already, or
-    /// about to end.
+    /// Removes from `hit` the VMs whose users chose another kind of interruption (hibernation or preemption) than `action`. Returns
+    /// them, each with the action to apply instead; VMs that are hibernated already or about to end are not returned.
     pub fn take_otherwise(
         &self,
         action: InterruptionAction,

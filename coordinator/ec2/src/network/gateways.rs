@@ -3,14 +3,13 @@
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
-use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
 use crate::ip_block::IpBlock;
-use crate::launch_spec::tags_for;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
 use crate::network_records::{GatewayRecord, RouteTable};
+use crate::resource_tags::{tags_for, tags_to_wire};
 
 fn gateway_not_found(id: &str) -> ApiError {
     not_found("InvalidInternetGatewayID.NotFound", "internetGateway ID", id)

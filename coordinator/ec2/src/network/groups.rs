@@ -3,17 +3,18 @@
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
-use crate::ec2_instance::{Ec2Instance, tags_to_wire};
+use crate::ec2_instance::Ec2Instance;
 use crate::group_rules::{GroupRule, RulePeer, permissions_to_wire};
 use crate::instance_answers::tag_values;
-use crate::launch_spec::{LaunchSpec, tags_for};
+use crate::launch_spec::LaunchSpec;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
 use crate::network::rule_calls::group_not_found;
 use crate::network_records::SecurityGroup;
+use crate::resource_tags::{tags_for, tags_to_wire};
 
-const FILTERS: [&str; 17] = [
+const FILTERS: [&str; 19] = [
     "group-id",
     "group-name",
     "vpc-id",
@@ -24,11 +25,13 @@ const FILTERS: [&str; 17] = [
     "ip-permission.to-port",
     "ip-permission.protocol",
     "ip-permission.group-id",
+    "ip-permission.group-name",
     "egress.ip-permission.cidr",
     "egress.ip-permission.from-port",
     "egress.ip-permission.to-port",
     "egress.ip-permission.protocol",
     "egress.ip-permission.group-id",
+    "egress.ip-permission.group-name",
     "tag-key",
     "tag-value",
 ];
@@ -55,6 +58,7 @@ impl SecurityGroup {
     }
 }
 
+/// The value of a rule for a filter; `None` for one about the names of groups, too, as rules in a VPC name groups by their ids.
 fn rule_value(rule: &GroupRule, name: &str) -> Option<String> {
     match (name, &rule.peer) {
         ("cidr", RulePeer::Ipv4(block)) => Some(block.clone()),
@@ -94,12 +98,12 @@ impl ApiDesk {
         found.into_iter().map(|group| (group.id.as_str(), group.name.as_str())).collect()
     }
 
-    /// Checks that a caller has the key pair, the groups and the network that a launch names.
+    /// Checks that a caller has the key pair, the groups and the network that a launch names, and its block devices.
     ///
     /// # Errors
     ///
     /// `InvalidKeyPair.NotFound`, `InvalidSubnetID.NotFound`, `InvalidGroup.NotFound`; `VPCIdNotSpecified` if no subnet
-    /// is named and there is no default VPC.
+    /// is named and there is no default VPC; the errors of the block devices.
     pub(crate) fn check_names(&self, scope: &CallScope, spec: &LaunchSpec) -> Result<(), ApiError> {
         if let Some(key) = &spec.key
             && !self.key_pairs.contains_key(&(scope.clone(), key.clone()))
@@ -124,7 +128,8 @@ impl ApiDesk {
         }
         let own = || network.groups.iter().filter(is_in);
         let missing = spec.group_names.iter().find(|name| own().all(|group| group.name != **name));
-        missing.map_or(Ok(()), |name| Err(group_not_found(name)))
+        missing.map_or(Ok(()), |name| Err(group_not_found(name)))?;
+        self.check_devices(scope, spec)
     }
 
     pub(crate) fn describe_groups(

@@ -3,13 +3,14 @@
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope};
-use crate::ec2_instance::Ec2Instance;
-use crate::instance_answers::private_name;
+use crate::ec2_instance::{Ec2Instance, InstanceAddresses};
+use crate::instance_answers::tag_values;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
+use crate::resource_tags::tags_to_wire;
 
-const FILTERS: [&str; 14] = [
+const FILTERS: [&str; 16] = [
     "network-interface-id",
     "attachment.instance-id",
     "attachment.status",
@@ -24,6 +25,8 @@ const FILTERS: [&str; 14] = [
     "status",
     "subnet-id",
     "vpc-id",
+    "tag-key",
+    "tag-value",
 ];
 
 impl Ec2Instance {
@@ -39,33 +42,37 @@ impl Ec2Instance {
 
 impl ApiDesk {
     /// The network interface of an instance as an element of DescribeInstances' answer.
-    pub(crate) fn instance_interface(&self, it: &Ec2Instance) -> Option<WireValue> {
+    pub(crate) fn instance_interface(
+        &self,
+        it: &Ec2Instance,
+        at: &InstanceAddresses,
+    ) -> Option<WireValue> {
         let attachment = WireValue::structure()
             .with("AttachmentId", it.attachment_id())
             .with("AttachTime", self.instant(it.created))
             .with("DeleteOnTermination", true)
             .with("DeviceIndex", 0_i64)
             .with("Status", "attached");
-        Some(self.interface_to_wire(it)?.with("Attachment", attachment))
+        Some(self.interface_to_wire(it, at)?.with("Attachment", attachment))
     }
 
-    fn interface_to_wire(&self, it: &Ec2Instance) -> Option<WireValue> {
+    fn interface_to_wire(&self, it: &Ec2Instance, at: &InstanceAddresses) -> Option<WireValue> {
         let seat = it.seat.as_ref()?;
         let groups = self
             .groups_of(it)
             .into_iter()
             .map(|(id, name)| WireValue::structure().with("GroupId", id).with("GroupName", name));
-        let public = it.public_ip().map(|address| {
+        let public = at.public.as_ref().map(|(address, name)| {
             WireValue::structure()
-                .with("PublicIp", address)
-                .with("PublicDnsName", it.public_name())
+                .with("PublicIp", address.as_str())
+                .with("PublicDnsName", name.as_str())
                 .with("IpOwnerId", "amazon")
         });
-        let (private, name) = (seat.private_ip.to_string(), private_name(it));
+        let (private, name) = (at.private_ip.as_str(), at.private_name.as_str());
         let first = WireValue::structure()
             .with("Primary", true)
-            .with("PrivateIpAddress", private.as_str())
-            .with("PrivateDnsName", name.as_str())
+            .with("PrivateIpAddress", private)
+            .with("PrivateDnsName", name)
             .with_some("Association", public.clone());
         Some(
             WireValue::structure()
@@ -122,11 +129,11 @@ impl ApiDesk {
                 "private-ip-address" | "addresses.private-ip-address" => {
                     one(seat.private_ip.to_string())
                 }
-                "private-dns-name" => one(private_name(it)),
+                "private-dns-name" => one(it.private_name()),
                 "status" => one("in-use".to_owned()),
                 "subnet-id" => one(seat.subnet.clone()),
                 "vpc-id" => one(seat.vpc.clone()),
-                _ => None,
+                _ => tag_values(&it.spec.interface_tags, name),
             }
         };
         let found = filter_by(found, input, values, &FILTERS)?;
@@ -140,13 +147,13 @@ impl ApiDesk {
                 .with("InstanceId", it.id.as_str())
                 .with("InstanceOwnerId", account_number(&scope.account))
                 .with("Status", "attached");
-            let interface = self.interface_to_wire(it)?;
+            let interface = self.interface_to_wire(it, &it.addresses()?)?;
             Some(
                 interface
                     .with("Attachment", attachment)
                     .with("AvailabilityZone", it.pool.zone.as_str())
                     .with("RequesterManaged", false)
-                    .with("TagSet", WireValue::List(Vec::new())),
+                    .with("TagSet", tags_to_wire(&it.spec.interface_tags)),
             )
         });
         Ok(WireValue::structure()

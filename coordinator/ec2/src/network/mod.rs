@@ -5,6 +5,7 @@ mod gateways;
 mod groups;
 mod interfaces;
 mod region;
+mod reservations;
 mod rule_calls;
 mod subnets;
 mod vpcs;

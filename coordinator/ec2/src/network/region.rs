@@ -7,7 +7,7 @@ use crate::instance_seat::InstanceSeat;
 use crate::ip_block::IpBlock;
 use crate::launch_spec::LaunchSpec;
 use crate::names::default_id;
-use crate::network_records::{GatewayRecord, RegionNetwork, SubnetRecord, VpcParts, VpcRecord};
+use crate::network_records::{GatewayRecord, RegionNetwork, VpcParts, VpcRecord};
 
 static NO_NETWORK: RegionNetwork = RegionNetwork::empty();
 
@@ -37,6 +37,7 @@ impl ApiDesk {
             id: parts.vpc.clone(),
             block: IpBlock::DEFAULT_VPC,
             more_blocks: Vec::new(),
+            v6_blocks: Vec::new(),
             is_default: true,
             tenancy: "default".to_owned(),
             tags: Vec::new(),
@@ -81,7 +82,11 @@ impl ApiDesk {
             Some(id) => network.subnet(id),
             None => network.default_subnet(zone),
         };
-        subnet.map_or(0, SubnetRecord::free_addresses)
+        match (subnet, spec.private_ip) {
+            (Some(subnet), Some(wanted)) => usize::from(subnet.has_free(wanted)),
+            (Some(subnet), None) => subnet.assignable_addresses(),
+            (None, _) => 0,
+        }
     }
 
     /// The error of a launch for which a subnet has no address.

@@ -5,11 +5,11 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::group_rules::{GroupRule, RulePeer, read_block, read_protocol};
 use crate::instance_answers::tag_values;
-use crate::launch_spec::tags_for;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
 use crate::network_records::SecurityGroup;
+use crate::resource_tags::tags_for;
 
 /// The most rules of a group in one direction: AWS's quota for new accounts.
 const MAX_RULES: usize = 60;
@@ -195,9 +195,13 @@ impl ApiDesk {
                     self.network(scope).group(id).ok_or_else(|| group_not_found(id))?.id.clone();
                 Ok(RulePeer::Group { id, owner: account_number(&scope.account) })
             }
+            (None, None, None, None) => {
+                let text = "The request must contain exactly one of: cidrIp, cidrIpv6, prefixListId, or referencedGroupId";
+                Err(ApiError::new("MissingParameter", text))
+            }
             _ => {
-                let text = "Invalid rule: it has to say exactly one of CidrIpv4, CidrIpv6, PrefixListId and ReferencedGroupId.";
-                Err(ApiError::new("InvalidParameterValue", text))
+                let text = "Only one of cidrIp, cidrIpv6, prefixListId, or referencedGroupId can be specified";
+                Err(ApiError::new("InvalidParameterCombination", text))
             }
         }
     }
@@ -252,6 +256,7 @@ impl ApiDesk {
         refuse_others("DescribeSecurityGroupRules", input, &played)?;
         let ids = input.texts("SecurityGroupRuleIds");
         let groups = &self.network(scope).groups;
+        check_group_ids(input)?;
         let all = groups.iter().flat_map(|of| of.rules.iter().map(move |rule| (of, rule)));
         let all: Vec<(&SecurityGroup, &GroupRule)> = all.collect();
         if let Some(id) = ids.iter().find(|id| all.iter().all(|(_, rule)| rule.id != **id)) {
@@ -278,6 +283,24 @@ impl ApiDesk {
 
 pub(super) fn group_not_found(id: &str) -> ApiError {
     not_found("InvalidGroup.NotFound", "security group", id)
+}
+
+/// Fails for a filter on groups whose value is not the id of a group.
+///
+/// # Errors
+///
+/// `InvalidGroupId.Malformed`.
+fn check_group_ids(input: &WireValue) -> Result<(), ApiError> {
+    let of_group = |filter: &&WireValue| filter.text("Name") == Some("group-id");
+    let mut values =
+        input.list("Filters").iter().filter(of_group).flat_map(|it| it.texts("Values"));
+    match values.find(|id| !id.starts_with("sg-")) {
+        Some(id) => {
+            let text = format!("The security group ID '{id}' is malformed");
+            Err(ApiError::new("InvalidGroupId.Malformed", text))
+        }
+        None => Ok(()),
+    }
 }
 
 fn rule_not_found(id: &str) -> ApiError {

@@ -6,14 +6,13 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::catalogue_answers::zone_id;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
-use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
-use crate::ip_block::IpBlock;
-use crate::launch_spec::tags_for;
+use crate::ip_block::{IpBlock, Ipv6Block};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
-use crate::network_records::SubnetRecord;
+use crate::network_records::{SubnetRecord, VpcRecord};
+use crate::resource_tags::{tags_for, tags_to_wire};
 
 const FILTERS: [&str; 18] = [
     "subnet-id",
@@ -36,7 +35,7 @@ const FILTERS: [&str; 18] = [
     "tag-value",
 ];
 
-fn subnet_not_found(id: &str) -> ApiError {
+pub(super) fn subnet_not_found(id: &str) -> ApiError {
     not_found("InvalidSubnetID.NotFound", "subnet ID", id)
 }
 
@@ -66,6 +65,17 @@ impl SubnetRecord {
 
     fn to_wire(&self, scope: &CallScope) -> WireValue {
         let free = i64::try_from(self.free_addresses()).unwrap_or(i64::MAX);
+        let v6_block = self.v6_block.as_ref().map(|(id, block)| {
+            WireValue::structure()
+                .with("AssociationId", id.as_str())
+                .with("Ipv6CidrBlock", block.to_string())
+                .with("Ipv6CidrBlockState", WireValue::structure().with("State", "associated"))
+        });
+        let (has_a, has_aaaa) = self.named_records;
+        let names = WireValue::structure()
+            .with("HostnameType", "ip-name")
+            .with("EnableResourceNameDnsARecord", has_a)
+            .with("EnableResourceNameDnsAAAARecord", has_aaaa);
         WireValue::structure()
             .with("SubnetId", self.id.as_str())
             .with("SubnetArn", self.arn(scope))
@@ -79,7 +89,8 @@ impl SubnetRecord {
             .with("MapPublicIpOnLaunch", self.maps_public_ip)
             .with("AssignIpv6AddressOnCreation", self.assigns_ipv6)
             .with("Ipv6Native", false)
-            .with("Ipv6CidrBlockAssociationSet", WireValue::List(Vec::new()))
+            .with("Ipv6CidrBlockAssociationSet", WireValue::list_of(v6_block))
+            .with("PrivateDnsNameOptionsOnLaunch", names)
             .with("OwnerId", account_number(&scope.account))
             .with("Tags", tags_to_wire(&self.tags))
     }
@@ -96,10 +107,13 @@ impl ApiDesk {
             "CidrBlock",
             "AvailabilityZone",
             "AvailabilityZoneId",
+            "Ipv6CidrBlock",
+            "Ipv6Native",
             "TagSpecifications",
             "DryRun",
         ];
         refuse_others("CreateSubnet", input, &played)?;
+        refuse_v6_native(input)?;
         let id = input.text("VpcId").unwrap_or_default();
         let network = self.network(scope);
         let vpc = network.vpc(id);
@@ -122,6 +136,14 @@ impl ApiDesk {
             let text = format!("The CIDR '{text}' conflicts with another subnet");
             return Err(ApiError::new("InvalidSubnet.Conflict", text));
         }
+        let v6_block = read_v6_block(input, vpc)?;
+        let mut v6_blocks = network.subnets.iter().filter_map(|it| it.v6_block.as_ref());
+        if let Some(block) = v6_block.filter(|block| v6_blocks.any(|(_, own)| own.overlaps(*block)))
+        {
+            let text = format!("The CIDR '{block}' conflicts with another subnet");
+            return Err(ApiError::new("InvalidSubnet.Conflict", text));
+        }
+        let v6_block = v6_block.map(|block| (self.new_id("subnet-cidr-assoc"), block));
         let subnet = SubnetRecord {
             id: self.new_id("subnet"),
             vpc: id.to_owned(),
@@ -130,6 +152,9 @@ impl ApiDesk {
             is_default: false,
             maps_public_ip: false,
             assigns_ipv6: false,
+            v6_block,
+            named_records: (false, false),
+            reservations: Vec::new(),
             taken: BTreeSet::new(),
             next_place: 4,
             tags: tags_for(input, "subnet"),
@@ -205,12 +230,22 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
-        let played = ["SubnetId", "MapPublicIpOnLaunch", "AssignIpv6AddressOnCreation"];
+        let played = [
+            "SubnetId",
+            "MapPublicIpOnLaunch",
+            "AssignIpv6AddressOnCreation",
+            "EnableResourceNameDnsARecordOnLaunch",
+            "EnableResourceNameDnsAAAARecordOnLaunch",
+        ];
         refuse_others("ModifySubnetAttribute", input, &played)?;
         let id = input.text("SubnetId").unwrap_or_default();
         let flag = |name: &str| input.member(name).and_then(|it| it.flag("Value"));
         let subnet = self.network_mut(scope).subnet_mut(id).ok_or_else(|| subnet_not_found(id))?;
         subnet.maps_public_ip = flag("MapPublicIpOnLaunch").unwrap_or(subnet.maps_public_ip);
+        subnet.named_records = (
+            flag("EnableResourceNameDnsARecordOnLaunch").unwrap_or(subnet.named_records.0),
+            flag("EnableResourceNameDnsAAAARecordOnLaunch").unwrap_or(subnet.named_records.1),
+        );
         subnet.assigns_ipv6 = flag("AssignIpv6AddressOnCreation").unwrap_or(subnet.assigns_ipv6);
         Ok(PendingAnswer::Ready(WireValue::structure()))
     }
@@ -236,4 +271,47 @@ impl ApiDesk {
             .with("Subnets", WireValue::list_of(written))
             .with_some("NextToken", next))
     }
+}
+
+/// Refuses a subnet without IPv4 addresses, in which no instance could be launched.
+///
+/// # Errors
+///
+/// EC2's error for a wrong combination of parameters; else `UnsupportedOperation`.
+fn refuse_v6_native(input: &WireValue) -> Result<(), ApiError> {
+    if input.flag("Ipv6Native") != Some(true) {
+        return Ok(());
+    }
+    let has = |name: &str| input.text(name).is_some_and(|text| !text.is_empty());
+    Err(match (has("Ipv6CidrBlock"), has("CidrBlock")) {
+        (false, _) => {
+            let text = "Either 'ipv6CidrBlock' or 'ipv6IpamPoolId' should be provided.";
+            ApiError::new("MissingParameter", text)
+        }
+        (true, true) => {
+            let text = "When specifying ipv4 parameters, cidrBlock or ipv4IpamPoolId, you cannot set ipv6Native to true.";
+            ApiError::new("InvalidParameterCombination", text)
+        }
+        (true, false) => {
+            let text = "Subnets without IPv4 addresses are not played here; leave Ipv6Native out";
+            ApiError::new("UnsupportedOperation", text)
+        }
+    })
+}
+
+/// The block of IPv6 addresses that a call names for a subnet: 64 bits within a block of its VPC.
+fn read_v6_block(input: &WireValue, vpc: &VpcRecord) -> Result<Option<Ipv6Block>, ApiError> {
+    let Some(text) = input.text("Ipv6CidrBlock").filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let block = Ipv6Block::read(text).ok_or_else(|| {
+        let text = format!(
+            "Value ({text}) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block."
+        );
+        ApiError::new("InvalidParameterValue", text)
+    })?;
+    if block.bits() != 64 || !vpc.v6_blocks.iter().any(|(_, own)| own.holds(block)) {
+        return Err(ApiError::new("InvalidSubnet.Range", format!("The CIDR '{text}' is invalid.")));
+    }
+    Ok(Some(block))
 }

@@ -3,20 +3,22 @@
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
-use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
-use crate::ip_block::IpBlock;
-use crate::launch_spec::tags_for;
+use crate::ip_block::{IpBlock, Ipv6Block};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::{account_number, default_id};
 use crate::network::region::not_found;
 use crate::network_records::{GatewayRecord, VpcParts, VpcRecord};
+use crate::resource_tags::{tags_for, tags_to_wire};
 
-const FILTERS: [&str; 11] = [
+const FILTERS: [&str; 14] = [
     "vpc-id",
     "cidr",
     "cidr-block-association.cidr-block",
     "cidr-block-association.state",
+    "ipv6-cidr-block-association.ipv6-cidr-block",
+    "ipv6-cidr-block-association.association-id",
+    "ipv6-cidr-block-association.state",
     "dhcp-options-id",
     "is-default",
     "isDefault",
@@ -61,14 +63,24 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
-        let played = ["CidrBlock", "InstanceTenancy", "TagSpecifications", "DryRun"];
+        let played = [
+            "CidrBlock",
+            "InstanceTenancy",
+            "TagSpecifications",
+            "AmazonProvidedIpv6CidrBlock",
+            "Ipv6CidrBlock",
+            "DryRun",
+        ];
         refuse_others("CreateVpc", input, &played)?;
         let block = read_vpc_block(input.text("CidrBlock").unwrap_or_default())?;
+        read_v6_block(input)?;
         let parts = self.new_vpc_parts();
+        let v6_block = self.new_v6_block(input)?;
         let vpc = VpcRecord {
             id: parts.vpc.clone(),
             block,
             more_blocks: Vec::new(),
+            v6_blocks: v6_block.into_iter().collect(),
             is_default: false,
             tenancy: input.text("InstanceTenancy").unwrap_or("default").to_owned(),
             tags: tags_for(input, "vpc"),
@@ -96,6 +108,7 @@ impl ApiDesk {
             id: parts.vpc.clone(),
             block: IpBlock::DEFAULT_VPC,
             more_blocks: Vec::new(),
+            v6_blocks: Vec::new(),
             is_default: true,
             tenancy: "default".to_owned(),
             tags: Vec::new(),
@@ -148,8 +161,12 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
-        refuse_others("AssociateVpcCidrBlock", input, &["CidrBlock", "VpcId"])?;
+        let played = ["CidrBlock", "VpcId", "AmazonProvidedIpv6CidrBlock", "Ipv6CidrBlock"];
+        refuse_others("AssociateVpcCidrBlock", input, &played)?;
         let id = input.text("VpcId").unwrap_or_default();
+        if read_v6_block(input)?.is_some() {
+            return self.associate_v6_block(scope, id, input);
+        }
         let text = input.text("CidrBlock").unwrap_or_default();
         let block = read_vpc_block(text)?;
         let vpc = self.network(scope).vpc(id).ok_or_else(|| vpc_not_found(id))?;
@@ -166,6 +183,31 @@ impl ApiDesk {
             .with("VpcId", id)
             .with("CidrBlockAssociation", association_to_wire(&association, block));
         Ok(PendingAnswer::Ready(answer))
+    }
+
+    /// Adds a block of IPv6 addresses to a VPC.
+    fn associate_v6_block(
+        &mut self,
+        scope: &CallScope,
+        id: &str,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        self.network(scope).vpc(id).ok_or_else(|| vpc_not_found(id))?;
+        let block = self.new_v6_block(input)?;
+        for vpc in self.network_mut(scope).vpcs.iter_mut().filter(|vpc| vpc.id == id) {
+            vpc.v6_blocks.extend(block.clone());
+        }
+        let written = block.map(|(association, block)| v6_association_to_wire(&association, block));
+        let answer =
+            WireValue::structure().with("VpcId", id).with_some("Ipv6CidrBlockAssociation", written);
+        Ok(PendingAnswer::Ready(answer))
+    }
+
+    /// The block of IPv6 addresses that a call asks for, with the id of its association; `None`: it asks for none.
+    fn new_v6_block(&mut self, input: &WireValue) -> Result<Option<(String, Ipv6Block)>, ApiError> {
+        let Some(named) = read_v6_block(input)? else { return Ok(None) };
+        let block = named.unwrap_or_else(|| Ipv6Block::provided(self.count_of("vpc-cidr-assoc")));
+        Ok(Some((self.new_id("vpc-cidr-assoc"), block)))
     }
 
     pub(crate) fn describe_vpcs(
@@ -190,6 +232,15 @@ impl ApiDesk {
                 Some(std::iter::once(vpc.block.to_string()).chain(more).collect())
             }
             "cidr-block-association.state" => one("associated"),
+            "ipv6-cidr-block-association.ipv6-cidr-block" => {
+                Some(vpc.v6_blocks.iter().map(|(_, block)| block.to_string()).collect())
+            }
+            "ipv6-cidr-block-association.association-id" => {
+                Some(vpc.v6_blocks.iter().map(|(id, _)| id.clone()).collect())
+            }
+            "ipv6-cidr-block-association.state" => {
+                Some(vpc.v6_blocks.iter().map(|_| "associated".to_owned()).collect())
+            }
             "dhcp-options-id" => one(&self.dhcp_id(scope)),
             "is-default" | "isDefault" => one(&vpc.is_default.to_string()),
             "state" => one("available"),
@@ -212,18 +263,46 @@ impl ApiDesk {
         let first = format!("vpc-cidr-assoc-{}", vpc.id.trim_start_matches("vpc-"));
         let more = vpc.more_blocks.iter().map(|(id, block)| association_to_wire(id, *block));
         let blocks = std::iter::once(association_to_wire(&first, vpc.block)).chain(more);
+        let v6_blocks = vpc.v6_blocks.iter().map(|(id, block)| v6_association_to_wire(id, *block));
         WireValue::structure()
             .with("VpcId", vpc.id.as_str())
             .with("OwnerId", account_number(&scope.account))
             .with("State", "available")
             .with("CidrBlock", vpc.block.to_string())
             .with("CidrBlockAssociationSet", WireValue::list_of(blocks))
-            .with("Ipv6CidrBlockAssociationSet", WireValue::List(Vec::new()))
+            .with("Ipv6CidrBlockAssociationSet", WireValue::list_of(v6_blocks))
             .with("DhcpOptionsId", self.dhcp_id(scope))
             .with("InstanceTenancy", vpc.tenancy.as_str())
             .with("IsDefault", vpc.is_default)
             .with("Tags", tags_to_wire(&vpc.tags))
     }
+}
+
+/// Reads the block of IPv6 addresses that a call asks for. `Some(None)`: any block; `None`: the call asks for none.
+///
+/// # Errors
+///
+/// `InvalidParameterValue`.
+fn read_v6_block(input: &WireValue) -> Result<Option<Option<Ipv6Block>>, ApiError> {
+    match input.text("Ipv6CidrBlock").filter(|text| !text.is_empty()) {
+        Some(text) => match Ipv6Block::read(text) {
+            Some(block) => Ok(Some(Some(block))),
+            None => {
+                let text = format!(
+                    "Value ({text}) for parameter ipv6CidrBlock is invalid. This is not a valid CIDR block."
+                );
+                Err(ApiError::new("InvalidParameterValue", text))
+            }
+        },
+        None => Ok((input.flag("AmazonProvidedIpv6CidrBlock") == Some(true)).then_some(None)),
+    }
+}
+
+fn v6_association_to_wire(id: &str, block: Ipv6Block) -> WireValue {
+    WireValue::structure()
+        .with("AssociationId", id)
+        .with("Ipv6CidrBlock", block.to_string())
+        .with("Ipv6CidrBlockState", WireValue::structure().with("State", "associated"))
 }
 
 fn association_to_wire(id: &str, block: IpBlock) -> WireValue {

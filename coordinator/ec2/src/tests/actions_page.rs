@@ -13,18 +13,18 @@ use crate::testing::Client;
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/ec2-actions.md");
 
 /// Text of the page on each group of actions that belong together.
-const GROUPS: [(&str, &str, &[&str]); 9] = [
+const GROUPS: [(&str, &str, &[&str]); 10] = [
     (
         "Instances",
         "Played: launches on demand and at spot prices, limits, capacity, boot, stop and start, hibernation by EC2, protection, \
-         user data as it came, tokens, bills. Nothing runs on an instance: its console is empty, a reboot takes no time, and \
-         metadata options, monitoring, profiles and root volumes are records.",
+         user data as it came, tokens, bills. Except with `--clock live`, nothing runs on an instance: its console is empty, a reboot takes \
+         no time, and metadata options, monitoring and profiles are records. Burstable ones in unlimited mode pay for surplus credits by the use \
+         that their tags declare.",
         &[
             "DescribeInstanceAttribute",
             "DescribeInstanceCreditSpecifications",
             "DescribeInstanceStatus",
             "DescribeInstances",
-            "DescribeVolumes",
             "GetConsoleOutput",
             "GetInstanceUefiData",
             "ModifyInstanceAttribute",
@@ -104,7 +104,8 @@ const GROUPS: [(&str, &str, &[&str]); 9] = [
     ),
     (
         "Tags and key pairs",
-        "Records. A created key has no material that opens anything.",
+        "Records. Tags have EC2's bounds: 50 for a resource, 128 characters for a key, 256 for a \
+         value. A created key has no material that opens anything.",
         &[
             "CreateKeyPair",
             "CreateTags",
@@ -116,9 +117,31 @@ const GROUPS: [(&str, &str, &[&str]); 9] = [
         ],
     ),
     (
+        "Volumes and snapshots",
+        "Records that store nothing and cost nothing: the volumes that a launch names, and others that are made, attached and \
+         changed at once; snapshots that are complete at once. A volume ends with its instance as DeleteOnTermination says.",
+        &[
+            "AttachVolume",
+            "CopySnapshot",
+            "CreateSnapshot",
+            "CreateSnapshots",
+            "CreateVolume",
+            "DeleteSnapshot",
+            "DeleteVolume",
+            "DescribeSnapshotAttribute",
+            "DescribeSnapshots",
+            "DescribeVolumes",
+            "DescribeVolumesModifications",
+            "DetachVolume",
+            "ModifySnapshotAttribute",
+            "ModifyVolume",
+        ],
+    ),
+    (
         "Networks",
         "Records that route and block nothing: a default VPC with a subnet in each zone, others that are made, addresses of their \
-         subnets. An instance has one interface, and no address of IPv6.",
+         subnets. An instance has one interface, and no address of IPv6. Blocks of IPv6 are records; one that Amazon provides is of \
+         the addresses for documentation. Reserved addresses are given to instances that name them alone.",
         &[
             "AssociateVpcCidrBlock",
             "AttachInternetGateway",
@@ -130,10 +153,12 @@ const GROUPS: [(&str, &str, &[&str]); 9] = [
             "CreateRoute",
             "CreateSecurityGroup",
             "CreateSubnet",
+            "CreateSubnetCidrReservation",
             "CreateVpc",
             "DeleteInternetGateway",
             "DeleteSecurityGroup",
             "DeleteSubnet",
+            "DeleteSubnetCidrReservation",
             "DeleteVpc",
             "DescribeInternetGateways",
             "DescribeNetworkInterfaces",
@@ -143,6 +168,7 @@ const GROUPS: [(&str, &str, &[&str]); 9] = [
             "DescribeSubnets",
             "DescribeVpcs",
             "DetachInternetGateway",
+            "GetSubnetCidrReservations",
             "ModifySecurityGroupRules",
             "ModifySubnetAttribute",
             "RevokeSecurityGroupEgress",
@@ -176,7 +202,7 @@ fn refused<'a>(api: &mut Client, model: &'a ServiceModel, action: &str) -> Vec<&
         let request = ApiRequest {
             action: action.to_owned(),
             version: "2016-11-15".to_owned(),
-            input: WireValue::structure().with(parameter, something),
+            input: WireValue::structure().with(parameter.to_owned(), something),
         };
         let answer = api.session.call("page", "us-east-1", &request);
         let text = format!("{action} does not play the parameter {parameter} here");

@@ -3,10 +3,10 @@
 use crate::testing::{Client, ids, text};
 
 fn template(api: &mut Client) {
-    api.ok("CreateLaunchTemplate&LaunchTemplateName=lt&LaunchTemplateData.ImageId=ami-12345678&LaunchTemplateData.InstanceType=c5.large");
+    api.ok("CreateLaunchTemplate&LaunchTemplateName=tpl&LaunchTemplateData.ImageId=ami-12345678&LaunchTemplateData.InstanceType=c5.large");
 }
 
-const CONFIG: &str = "LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=lt\
+const CONFIG: &str = "LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=tpl\
     &LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version=$Latest\
     &LaunchTemplateConfigs.1.Overrides.1.InstanceType=m5.large&LaunchTemplateConfigs.1.Overrides.2.InstanceType=c5.large";
 
@@ -98,9 +98,9 @@ fn a_request_is_not_replaced() {
 fn templates_have_versions() {
     let mut api = Client::new();
     template(&mut api);
-    api.ok("CreateLaunchTemplateVersion&LaunchTemplateName=lt&SourceVersion=1&LaunchTemplateData.InstanceType=m5.large");
+    api.ok("CreateLaunchTemplateVersion&LaunchTemplateName=tpl&SourceVersion=1&LaunchTemplateData.InstanceType=m5.large");
     let run = |version: &str| {
-        format!("RunInstances&MinCount=1&MaxCount=1&LaunchTemplate.LaunchTemplateName=lt{version}")
+        format!("RunInstances&MinCount=1&MaxCount=1&LaunchTemplate.LaunchTemplateName=tpl{version}")
     };
     let kind = |api: &mut Client, version: &str| {
         let answer = api.ok(&run(version));
@@ -108,15 +108,15 @@ fn templates_have_versions() {
     };
     assert_eq!(kind(&mut api, ""), "c5.large", "the default is the first");
     assert_eq!(kind(&mut api, "&LaunchTemplate.Version=$Latest"), "m5.large");
-    api.ok("ModifyLaunchTemplate&LaunchTemplateName=lt&SetDefaultVersion=2");
+    api.ok("ModifyLaunchTemplate&LaunchTemplateName=tpl&SetDefaultVersion=2");
     assert_eq!(kind(&mut api, ""), "m5.large");
     assert_eq!(
         api.code(&run("&LaunchTemplate.Version=9")),
         "InvalidLaunchTemplateId.VersionNotFound"
     );
-    let versions = api.ok("DescribeLaunchTemplateVersions&LaunchTemplateName=lt");
+    let versions = api.ok("DescribeLaunchTemplateVersions&LaunchTemplateName=tpl");
     assert_eq!(versions.list("LaunchTemplateVersions").len(), 2);
-    api.ok("DeleteLaunchTemplate&LaunchTemplateName=lt");
+    api.ok("DeleteLaunchTemplate&LaunchTemplateName=tpl");
     assert_eq!(api.code(&run("")), "InvalidLaunchTemplateName.NotFoundException");
 }
 
@@ -160,10 +160,10 @@ fn a_spot_fleet_is_a_fleet_by_its_older_api() {
 #[test]
 fn a_fleet_has_a_history() {
     let mut api = Client::new();
-    api.ok("CreateLaunchTemplate&LaunchTemplateName=lt&LaunchTemplateData.ImageId=ami-12345678\
+    api.ok("CreateLaunchTemplate&LaunchTemplateName=tpl&LaunchTemplateData.ImageId=ami-12345678\
          &LaunchTemplateData.InstanceType=c5.large");
     let made = api.ok(
-        "CreateFleet&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=lt\
+        "CreateFleet&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=tpl\
          &LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version=1&Type=maintain\
          &SpotOptions.AllocationStrategy=lowestPrice\
          &TargetCapacitySpecification.DefaultTargetCapacityType=spot&TargetCapacitySpecification.TotalTargetCapacity=2",

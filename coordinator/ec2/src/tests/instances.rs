@@ -10,7 +10,10 @@ const ONE: &str = "InstanceType=c5.large&MinCount=1&MaxCount=1";
 #[test]
 fn an_instance_boots_runs_and_costs_seconds_but_a_minute_at_least() {
     let mut api = Client::new();
-    let id = api.run(ONE).remove(0);
+    let launched = api.ok(&format!("RunInstances&ImageId=ami-12345678&{ONE}"));
+    let launched = &launched.list("Instances")[0];
+    assert_eq!(text(launched, &["StateReason", "Code"]), "pending");
+    let id = text(launched, &["InstanceId"]);
     assert_eq!(api.state(&id), "pending");
     api.at(59);
     assert_eq!(api.state(&id), "pending");
@@ -24,6 +27,8 @@ fn an_instance_boots_runs_and_costs_seconds_but_a_minute_at_least() {
         (api.state(&id).as_str(), text(&api.instance(&id), &["StateReason", "Code"])),
         ("terminated", "Client.UserInitiatedShutdown".to_owned())
     );
+    let why = text(&api.instance(&id), &["StateTransitionReason"]);
+    assert_eq!(why, "User initiated (2026-11-27 00:01:30 GMT)");
     // 30 s are charged as 60 at $0.085 an hour.
     assert_eq!(api.owed(&id), Money::from_nanos(1_416_666));
     api.at(90 + 3_600);
@@ -90,7 +95,7 @@ fn what_cannot_be_had_is_refused_by_its_code() {
         "InvalidInstanceID.NotFound"
     );
     assert_eq!(api.code("StartInstances&InstanceId.1=x"), "InvalidInstanceID.Malformed");
-    assert_eq!(api.code("CreateVolume&Size=1&AvailabilityZone=us-east-1a"), "UnsupportedOperation");
+    assert_eq!(api.code("CreateImage&InstanceId=i-0&Name=n"), "UnsupportedOperation");
     assert!(api.ok("DescribeInstances").list("Reservations").is_empty());
     // As many as can be had, if those are enough.
     assert_eq!(
@@ -119,8 +124,14 @@ fn a_stopped_instance_costs_nothing_and_starts_again() {
     let id = api.run(ONE).remove(0);
     assert_eq!(api.code(&format!("StopInstances&InstanceId.1={id}")), "IncorrectInstanceState");
     api.at(60 + 3_600);
+    let addresses = |api: &mut Client| {
+        let instance = api.instance(&id);
+        ["PrivateIpAddress", "PublicIpAddress"].map(|name| text(&instance, &[name]))
+    };
+    let [private, public] = addresses(&mut api);
     api.ok(&format!("StopInstances&InstanceId.1={id}"));
     assert_eq!(api.state(&id), "stopped");
+    assert_eq!(addresses(&mut api), [private.clone(), String::new()]);
     let hour = Money::from_nanos(85_000_000);
     api.at(20_000);
     assert_eq!(api.owed(&id), hour);
@@ -128,6 +139,9 @@ fn a_stopped_instance_costs_nothing_and_starts_again() {
     assert_eq!(api.state(&id), "pending");
     api.at(20_060);
     assert_eq!(api.state(&id), "running");
+    let [kept, other] = addresses(&mut api);
+    assert_eq!(kept, private);
+    assert!(other != public && other.starts_with("198."), "{public}, then {other}");
     api.at(20_060 + 7_200);
     assert_eq!(api.owed(&id), hour + hour + hour);
     // It is protected from its end.
@@ -168,6 +182,24 @@ fn instances_are_filtered_and_paged() {
     let none =
         api.ok("DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=running");
     assert!(of(&none).is_empty());
+    let group = text(&api.instance(&all[0]).list("SecurityGroups")[0], &["GroupId"]);
+    for (name, value, count) in [
+        ("launch-time", "2026-11-27T00:00:00.000Z", 12),
+        ("launch-time", "2026-11-28*", 0),
+        ("group-id", group.as_str(), 12),
+        ("group-name", "default", 12),
+        ("availability-zone-id", "use1-az1", 12),
+        ("platform", "windows", 0),
+        ("ebs-optimized", "false", 12),
+        ("product-code", "*", 0),
+        ("state-reason-message", "pend*", 12),
+    ] {
+        let found =
+            api.ok(&format!("DescribeInstances&Filter.1.Name={name}&Filter.1.Value.1={value}"));
+        assert_eq!(of(&found).len(), count, "{name}={value}");
+    }
+    let events = "DescribeInstanceStatus&Filter.1.Name=event.code&Filter.1.Value.1=*";
+    assert!(api.ok(events).list("InstanceStatuses").is_empty());
     assert_eq!(
         api.code("DescribeInstances&Filter.1.Name=colour&Filter.1.Value.1=red"),
         "InvalidParameterValue"

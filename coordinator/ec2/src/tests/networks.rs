@@ -179,14 +179,14 @@ fn a_gateway_is_attached_to_one_network() {
 #[test]
 fn versions_of_a_template_are_deleted_and_an_instance_makes_one() {
     let mut api = Client::new();
-    api.ok("CreateLaunchTemplate&LaunchTemplateName=t&LaunchTemplateData.ImageId=ami-12345678");
+    api.ok("CreateLaunchTemplate&LaunchTemplateName=tpl&LaunchTemplateData.ImageId=ami-12345678");
     for kind in ["c5.large", "m5.large"] {
         api.ok(&format!(
-            "CreateLaunchTemplateVersion&LaunchTemplateName=t&SourceVersion=1&LaunchTemplateData.InstanceType={kind}"
+            "CreateLaunchTemplateVersion&LaunchTemplateName=tpl&SourceVersion=1&LaunchTemplateData.InstanceType={kind}"
         ));
     }
     let gone = api
-        .ok("DeleteLaunchTemplateVersions&LaunchTemplateName=t&LaunchTemplateVersion.1=1\
+        .ok("DeleteLaunchTemplateVersions&LaunchTemplateName=tpl&LaunchTemplateVersion.1=1\
          &LaunchTemplateVersion.2=3&LaunchTemplateVersion.3=9");
     let codes: Vec<String> = gone
         .list("UnsuccessfullyDeletedLaunchTemplateVersions")
@@ -194,21 +194,67 @@ fn versions_of_a_template_are_deleted_and_an_instance_makes_one() {
         .map(|failed| text(failed, &["ResponseError", "Code"]))
         .collect();
     assert_eq!(codes, ["unexpectedError", "launchTemplateVersionDoesNotExist"]);
-    let left = api.ok("DescribeLaunchTemplateVersions&LaunchTemplateName=t");
+    let left = api.ok("DescribeLaunchTemplateVersions&LaunchTemplateName=tpl");
     let left: Vec<_> =
         left.list("LaunchTemplateVersions").iter().map(|it| it.integer("VersionNumber")).collect();
     assert_eq!(left, [Some(2), Some(1)]);
     // A number is not given twice.
     let next = api.ok(
-        "CreateLaunchTemplateVersion&LaunchTemplateName=t&LaunchTemplateData.InstanceType=t3.micro",
+        "CreateLaunchTemplateVersion&LaunchTemplateName=tpl&LaunchTemplateData.InstanceType=t3.micro",
     );
     assert_eq!(
         next.at(&["LaunchTemplateVersion"]).and_then(|it| it.integer("VersionNumber")),
         Some(4)
     );
     let id = api
-        .run("LaunchTemplate.LaunchTemplateName=t&LaunchTemplate.Version=2&MinCount=1&MaxCount=1")
+        .run("LaunchTemplate.LaunchTemplateName=tpl&LaunchTemplate.Version=2&MinCount=1&MaxCount=1")
         .remove(0);
     let data = api.ok(&format!("GetLaunchTemplateData&InstanceId={id}"));
     assert_eq!(text(&data, &["LaunchTemplateData", "InstanceType"]), "c5.large");
+}
+
+#[test]
+fn reserved_addresses_are_given_to_nobody_who_does_not_name_them() {
+    let mut api = Client::new();
+    let vpc = new_vpc(&mut api);
+    let subnet = new_subnet(&mut api, &vpc, "10.0.1.0/28");
+    let reserve = |block: &str| {
+        format!(
+            "CreateSubnetCidrReservation&SubnetId={subnet}&ReservationType=explicit&Cidr={block}"
+        )
+    };
+    let reserved = text(&api.ok(&reserve("10.0.1.8/30")), &["SubnetCidrReservation", "Cidr"]);
+    assert_eq!(reserved, "10.0.1.8/30");
+    assert_eq!(api.code(&reserve("10.0.1.8/31")), "InvalidParameterValue");
+    assert_eq!(api.code(&reserve("10.0.2.0/30")), "InvalidParameterValue");
+    let launch = format!("InstanceType=c5.large&MinCount=1&SubnetId={subnet}");
+    let all = api.run(&format!("{launch}&MaxCount=99"));
+    assert_eq!(all.len(), 7, "eleven, but for those that are reserved");
+    let named = format!("{launch}&MaxCount=1&PrivateIpAddress=10.0.1.9");
+    assert_eq!(api.run(&named).len(), 1);
+    for wanted in ["10.0.1.3", "10.0.1.9", "10.0.9.9"] {
+        let query = format!(
+            "RunInstances&ImageId=ami-12345678&{launch}&MaxCount=1&PrivateIpAddress={wanted}"
+        );
+        assert_eq!(api.code(&query), "InvalidIPAddress.InUse", "{wanted}");
+    }
+}
+
+#[test]
+fn subnets_have_blocks_of_ipv6_within_that_of_their_vpc() {
+    let mut api = Client::new();
+    let vpc = new_vpc(&mut api);
+    let query = format!("AssociateVpcCidrBlock&VpcId={vpc}&AmazonProvidedIpv6CidrBlock=true");
+    let block = text(&api.ok(&query), &["Ipv6CidrBlockAssociation", "Ipv6CidrBlock"]);
+    assert!(block.starts_with("2001:db8:") && block.ends_with("/56"), "{block}");
+    let part = block.replace("/56", "/64");
+    let create = |number: u8, block: &str| {
+        format!("CreateSubnet&VpcId={vpc}&CidrBlock=10.0.{number}.0/24&Ipv6CidrBlock={block}")
+    };
+    let made = api.ok(&create(0, &part));
+    let own = made.member("Subnet").map(|it| it.list("Ipv6CidrBlockAssociationSet").to_vec());
+    assert_eq!(ids(&own.unwrap_or_default(), "Ipv6CidrBlock"), std::slice::from_ref(&part));
+    assert_eq!(api.code(&create(1, &part)), "InvalidSubnet.Conflict");
+    assert_eq!(api.code(&create(1, "2001:db9::/64")), "InvalidSubnet.Range");
+    assert_eq!(api.code(&create(1, &block)), "InvalidSubnet.Range");
 }

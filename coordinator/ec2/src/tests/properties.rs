@@ -10,12 +10,28 @@ use crate::{DeskConfig, Ec2Session};
 
 #[derive(Clone, Debug)]
 enum Act {
-    Run { kind: usize, spot: bool, count: u32, token: u8 },
-    Request { kind: usize, persistent: bool, behavior: usize, price: u32 },
+    Run {
+        kind: usize,
+        spot: bool,
+        count: u32,
+        token: u8,
+    },
+    Request {
+        kind: usize,
+        persistent: bool,
+        behavior: usize,
+        price: u32,
+    },
     Terminate(usize),
     Stop(usize),
     Start(usize),
     Cancel(usize),
+    /// Declares the use of an instance's vCPUs in eighths, and chooses the mode of its credits.
+    Use {
+        n: usize,
+        eighths: u32,
+        unlimited: bool,
+    },
     Advance(u64),
 }
 
@@ -35,6 +51,11 @@ fn acts() -> impl Strategy<Value = Act> {
         (0_usize..20).prop_map(Act::Stop),
         (0_usize..20).prop_map(Act::Start),
         (0_usize..20).prop_map(Act::Cancel),
+        (0_usize..20, 0_u32..9, any::<bool>()).prop_map(|(n, eighths, unlimited)| Act::Use {
+            n,
+            eighths,
+            unlimited
+        }),
         (1_u64..4_000).prop_map(Act::Advance),
     ]
 }
@@ -72,6 +93,18 @@ fn play(acts: &[Act]) -> (Vec<Step>, String, BTreeMap<u8, Vec<String>>) {
                 api.ok(&format!(
                     "CancelSpotInstanceRequests&SpotInstanceRequestId.1={}",
                     requests[n]
+                ));
+            }
+            Act::Use { n, eighths, unlimited } if n < had.len() => {
+                let part = f64::from(eighths) / 8.0;
+                let mode = if unlimited { "unlimited" } else { "standard" };
+                let (own, of) = (&had[n], "InstanceCreditSpecification.1");
+                // Only an instance of a burstable type has a mode, and only one that exists has tags.
+                let _ = api.call(&format!(
+                    "ModifyInstanceCreditSpecification&{of}.InstanceId={own}&{of}.CpuCredits={mode}"
+                ));
+                let _ = api.call(&format!(
+                    "CreateTags&ResourceId.1={own}&Tag.1.Key=dormouse:vcpu-use&Tag.1.Value={part}"
                 ));
             }
             Act::Advance(seconds) => {

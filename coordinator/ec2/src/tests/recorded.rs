@@ -21,9 +21,9 @@ fn terraform_and_skypilot_launch_with_parameters_that_say_nothing() {
         &TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=a&TagSpecification.1.Tag.1.Value=b\
         &NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.AssociatePublicIpAddress=true";
     assert_eq!(api.run(skypilot).len(), 2);
-    api.ok("CreateLaunchTemplate&LaunchTemplateName=lt&LaunchTemplateData.ImageId=ami-12345678\
+    api.ok("CreateLaunchTemplate&LaunchTemplateName=tpl&LaunchTemplateData.ImageId=ami-12345678\
          &LaunchTemplateData.InstanceType=c5.large&LaunchTemplateData.UserData=");
-    let fleet = "CreateFleet&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=lt\
+    let fleet = "CreateFleet&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=tpl\
         &LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version=1\
         &LaunchTemplateConfigs.1.Overrides.1.InstanceType=c5.large&SpotOptions.AllocationStrategy=price-capacity-optimized\
         &SpotOptions.InstanceInterruptionBehavior=terminate&SpotOptions.MinTargetCapacity=0\
@@ -49,8 +49,11 @@ struct RecordedIds {
 impl RecordedIds {
     fn learn(&mut self, value: &WireValue) {
         match value {
-            WireValue::Structure(members) => members.values().for_each(|value| self.learn(value)),
+            WireValue::Structure(members) => {
+                members.iter().for_each(|(_, value)| self.learn(value));
+            }
             WireValue::List(values) => values.iter().for_each(|value| self.learn(value)),
+            WireValue::Shared(shared) => self.learn(shared.value()),
             WireValue::Text(text) => {
                 let Some((kind, rest)) = text.split_once('-') else { return };
                 let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
@@ -87,9 +90,10 @@ impl RecordedIds {
     }
 }
 
-/// Refusals that the recorded server did not make: the default VPC has an internet gateway here, and a one-time spot
-/// instance can't be stopped.
-const REFUSED: [(&str, &str); 3] = [
+/// Refusals that the recorded server did not make: the default VPC has an internet gateway here, a one-time spot
+/// instance can't be stopped, and the instance that stands for the recorded t3.micro may be one without credits.
+const REFUSED: [(&str, &str); 4] = [
+    ("DescribeInstanceCreditSpecifications", "InstanceCreditSpecification.NotSupported"),
     ("AttachInternetGateway", "Resource.AlreadyAssociated"),
     ("CreateRoute", "RouteAlreadyExists"),
     ("StopInstances", "UnsupportedOperation"),

@@ -93,6 +93,56 @@ fn a_persistent_request_asks_again() {
 }
 
 #[test]
+fn a_cancelled_request_stays_cancelled() {
+    let mut api = Client::new();
+    let id = api.request("LaunchSpecification.InstanceType=c5.large&Type=persistent");
+    let instance = text(&api.spot_request(&id), &["InstanceId"]);
+    api.at(60);
+    api.ok(&format!("CancelSpotInstanceRequests&SpotInstanceRequestId.1={id}"));
+    api.ok(&format!("StopInstances&InstanceId.1={instance}"));
+    assert_eq!(api.status(&id), ("cancelled".to_owned(), "instance-stopped-by-user".to_owned()));
+    let start = format!("StartInstances&InstanceId.1={instance}");
+    assert_eq!(api.code(&start), "IncorrectSpotRequestState");
+    api.ok(&format!("TerminateInstances&InstanceId.1={instance}"));
+    api.at(600);
+    assert_eq!(api.status(&id), ("cancelled".to_owned(), "instance-terminated-by-user".to_owned()));
+    assert_eq!(text(&api.spot_request(&id), &["InstanceId"]), instance);
+    assert_eq!(api.session.bills().len(), 1, "no instance comes after the first");
+}
+
+#[test]
+fn a_one_time_request_is_valid_for_a_week() {
+    let mut api = Client::new();
+    let week = 7 * 86_400;
+    let cheap = "LaunchSpecification.InstanceType=c5.large&SpotPrice=0.001";
+    let [once, persistent] =
+        ["one-time", "persistent"].map(|kind| api.request(&format!("{cheap}&Type={kind}")));
+    let until = i64::try_from(week).expect("a week") * 1_000_000 + BEGINS;
+    assert_eq!(api.spot_request(&once).instant("ValidUntil"), Some(until));
+    assert_eq!(api.spot_request(&persistent).instant("ValidUntil"), None);
+    let by_filter = |name: &str, value: &str| {
+        format!("DescribeSpotInstanceRequests&Filter.1.Name={name}&Filter.1.Value.1={value}")
+    };
+    let groups = api.ok("DescribeSecurityGroups");
+    let group = text(&groups.list("SecurityGroups")[0], &["GroupId"]);
+    for (name, value, count) in [
+        ("valid-until", "2026-12-04*", 1),
+        ("create-time", "2026-11-27T00:00:00.000Z", 2),
+        ("launch.group-id", group.as_str(), 2),
+        ("launch.group-name", "other", 0),
+        ("fault-code", "*", 0),
+    ] {
+        let found = api.ok(&by_filter(name, value));
+        assert_eq!(found.list("SpotInstanceRequests").len(), count, "{name}");
+    }
+    api.at(week - 1);
+    assert_eq!(api.status(&once).0, "open");
+    api.at(week);
+    assert_eq!(api.status(&once), ("closed".to_owned(), "schedule-expired".to_owned()));
+    assert_eq!(api.status(&persistent).0, "open");
+}
+
+#[test]
 fn capacity_is_taken_back_and_given_again() {
     let mut api = Client::new();
     let all: Vec<String> = (0..3)
@@ -121,6 +171,7 @@ fn a_hibernated_instance_costs_nothing_and_resumes_when_the_price_falls() {
     );
     let instance = text(&api.spot_request(&id), &["InstanceId"]);
     api.at(60);
+    let address = text(&api.instance(&instance), &["PublicIpAddress"]);
     // Only EC2 hibernates it.
     assert_eq!(
         api.code(&format!("StopInstances&InstanceId.1={instance}&Hibernate=true")),
@@ -138,6 +189,7 @@ fn a_hibernated_instance_costs_nothing_and_resumes_when_the_price_falls() {
     assert_eq!((api.state(&instance).as_str(), api.owed(&instance)), ("stopped", Money::ZERO));
     api.at(7_200);
     assert_eq!(api.state(&instance), "running");
+    assert_ne!(text(&api.instance(&instance), &["PublicIpAddress"]), address);
     assert_eq!(api.status(&id), ("active".to_owned(), "fulfilled".to_owned()));
     api.at(7_200 + 7_200);
     assert_eq!(api.owed(&instance), Money::from_nanos(60_000_000));
@@ -161,6 +213,10 @@ fn a_stopped_one_is_started_again_by_ec2_and_by_its_user_only_where_the_user_sto
     // 61 minutes in all: not free.
     let owed = Money::from_nanos(30_000_000 * 3_540 / 3_600 + 50_000_000_i64 * 120 / 3_600);
     assert_eq!(api.owed(&instance), owed);
+    api.at(7_200);
+    let pending = api.instance(&instance);
+    assert_eq!(text(&pending, &["StateReason", "Code"]), "pending", "no longer EC2's reason");
+    assert_eq!(text(&pending, &["StateTransitionReason"]), "");
     api.at(7_260);
     assert_eq!((api.state(&instance).as_str(), api.status(&id).0.as_str()), ("running", "active"));
     api.ok(&format!("StopInstances&InstanceId.1={instance}"));
@@ -224,6 +280,12 @@ fn the_price_history_is_the_record_newest_first_with_the_price_before() {
         .collect::<Vec<_>>()
     };
     let row = |price: &str, at| (price.to_owned(), at);
+    let part_of =
+        |start: &str| format!("DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime={start}");
+    let mut early = Client::new();
+    early.at(1_800);
+    let of_future = early.ok(&part_of("2026-11-27T02:30:00Z"));
+    assert_eq!(of(&of_future), [row("0.030000", 0)], "changes to come are not seen");
     let all =
         api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime=2026-11-27T00:00:00Z");
     assert_eq!(of(&all), [row("0.030000", 7_200), row("0.060000", 3_600), row("0.030000", 0)]);
@@ -232,6 +294,13 @@ fn the_price_history_is_the_record_newest_first_with_the_price_before() {
     assert_eq!(of(&api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large")), of(&all));
     let part = api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime=2026-11-27T01:30:00Z&EndTime=2026-11-27T01:40:00Z");
     assert_eq!(of(&part), [row("0.060000", 3_600)], "the change before StartTime");
+    let reversed = part_of("2026-11-27T01:50:00Z&EndTime=2026-11-27T01:40:00Z");
+    assert_eq!(of(&api.ok(&reversed)), [row("0.060000", 3_600)], "the price at the end");
+    let ahead = part_of("2026-11-28T00:00:05Z");
+    assert_eq!(of(&api.ok(&ahead)), [row("0.030000", 7_200)], "a client whose clock is ahead");
+    let by_time = "&Filter.1.Name=timestamp&Filter.1.Value.1=2026-11-27T01*";
+    let by_time = part_of(&format!("2026-11-27T00:00:00Z{by_time}"));
+    assert_eq!(of(&api.ok(&by_time)), [row("0.060000", 3_600)]);
     let mut pages = Vec::new();
     let mut token = String::new();
     loop {

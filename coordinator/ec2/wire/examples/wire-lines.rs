@@ -54,7 +54,7 @@ fn answer(model: &ServiceModel, line: &Value) -> Result<Value, [String; 2]> {
 fn to_json(value: &WireValue) -> Value {
     match value {
         WireValue::Structure(of) => {
-            of.iter().map(|(name, value)| (name.clone(), to_json(value))).collect()
+            of.iter().map(|(name, value)| (name.to_owned(), to_json(value))).collect()
         }
         WireValue::List(values) => values.iter().map(to_json).collect(),
         WireValue::Text(text) => json!(text),
@@ -63,6 +63,7 @@ fn to_json(value: &WireValue) -> Value {
         WireValue::Flag(value) => json!(value),
         WireValue::Instant(at) => json!({ "$instant": at }),
         WireValue::Bytes(bytes) => json!({ "$bytes": bytes }),
+        WireValue::Shared(shared) => to_json(shared.value()),
     }
 }
 

@@ -26,12 +26,14 @@ fn check_value(
     name: &str,
 ) -> Result<(), ApiError> {
     match (model.shape(shape), value) {
-        (WireShape::Structure { members, required }, WireValue::Structure(of)) => {
+        (WireShape::Structure { members, required, .. }, WireValue::Structure(of)) => {
             for member in members {
                 let whole = join(name, &member.query);
                 match of.get(&member.name) {
                     Some(value) => check_value(model, member.of, value, &whole)?,
                     None if required.contains(&member.name) => {
+                        let whole =
+                            if whole == "ResourceId" { "resourceIdSet" } else { whole.as_str() };
                         let text = format!("The request must contain the parameter {whole}");
                         return Err(ApiError::new("MissingParameter", text));
                     }
@@ -49,7 +51,12 @@ fn check_value(
                 && !values.contains(text)
                 && !values.contains(&hyphenated(text)) =>
         {
-            let message = format!("Value ({text}) for parameter {name} is invalid.");
+            let message = match name {
+                "Attribute" => {
+                    format!("Value ({text}) for parameter attribute is invalid. Unknown attribute.")
+                }
+                _ => format!("Value ({text}) for parameter {name} is invalid."),
+            };
             Err(ApiError::new("InvalidParameterValue", message))
         }
         _ => Ok(()),
@@ -93,6 +100,15 @@ mod tests {
             text,
             "The request must contain the parameter InstanceCreditSpecification.1.InstanceId"
         );
+    }
+
+    #[test]
+    fn two_parameters_have_another_name_in_errors_as_at_ec2() {
+        let (_, text) = refusal("Action=CreateTags&Tag.1.Key=a");
+        assert_eq!(text, "The request must contain the parameter resourceIdSet");
+        let (_, text) =
+            refusal("Action=DescribeInstanceAttribute&InstanceId=i-12345678&Attribute=abc");
+        assert_eq!(text, "Value (abc) for parameter attribute is invalid. Unknown attribute.");
     }
 
     #[test]

@@ -35,7 +35,8 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Reads a number of exactly this many digits; returns the number and the rest of the text.
+/// Reads a number of exactly this many digits; returns the number and the rest of the text, or `None` if the text does not begin
+/// with so many digits.
 fn take_digits(text: &str, digits: usize) -> Option<(i64, &str)> {
     let (number, rest) = text.split_at_checked(digits)?;
     let all_digits = number.bytes().all(|b| b.is_ascii_digit());

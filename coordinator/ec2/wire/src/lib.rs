@@ -8,6 +8,7 @@
 mod check;
 mod error;
 mod instant;
+mod member_map;
 mod model;
 mod parameters;
 mod read;
@@ -17,9 +18,10 @@ mod write;
 
 pub use error::ApiError;
 pub use instant::{read_instant, write_instant};
+pub use member_map::MemberMap;
 pub use model::{ModelError, ServiceModel};
 pub use parameters::{QueryPairs, read_query};
 pub use read::read_input;
 pub use request::{ApiRequest, read_request, request_of};
-pub use value::WireValue;
+pub use value::{SharedValue, WireValue};
 pub use write::{ValueMismatch, write_error, write_response};

@@ -24,14 +24,17 @@ pub(crate) struct ActionShapes {
 }
 
 /// Index of a shape in [`ServiceModel::shapes`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeIndex(usize);
 
 /// The form of a value: a structure, a list, or a scalar.
 #[derive(Clone, Debug)]
 pub(crate) enum WireShape {
     Structure {
+        /// The members in the order of the model.
         members: Vec<MemberShape>,
+        /// The members by their names, in the order that values have them in.
+        sorted: Vec<MemberShape>,
         required: Vec<String>,
     },
     /// A list of values of one shape; `item` is the name of each element in XML.
@@ -205,10 +208,12 @@ fn read_shape(
     find: &impl Fn(&str) -> Result<ShapeIndex, ModelError>,
 ) -> Result<WireShape, ModelError> {
     Ok(match raw.r#type.as_str() {
-        "structure" => WireShape::Structure {
-            members: read_members(&raw.members, find)?,
-            required: raw.required.clone(),
-        },
+        "structure" => {
+            let members = read_members(&raw.members, find)?;
+            let mut sorted = members.clone();
+            sorted.sort_by(|one, other| one.name.cmp(&other.name));
+            WireShape::Structure { members, sorted, required: raw.required.clone() }
+        }
         "list" => {
             let member = raw.member.as_ref().ok_or_else(|| {
                 ModelError::Layout(format!("the list {name} does not say what it holds"))

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::model::{MemberShape, ShapeIndex, WireShape};
 use crate::parameters::{ParameterTree, join, unknown_parameter};
-use crate::{ApiError, ServiceModel, WireValue, read_instant};
+use crate::{ApiError, MemberMap, ServiceModel, WireValue, read_instant};
 
 /// Reads the input of an action from its parameters; the common parameters of every request are left out.
 ///
@@ -62,14 +62,14 @@ impl InputReader<'_> {
         if tree.value.is_some() {
             return Err(unknown_parameter(name));
         }
-        let mut out = BTreeMap::new();
+        let mut out = MemberMap::default();
         for (part, below) in &tree.parts {
             let whole = join(name, part);
             let member = members
                 .iter()
                 .find(|member| member.query == *part)
                 .ok_or_else(|| unknown_parameter(&below.some_name(&whole)))?;
-            out.insert(member.name.clone(), self.read_value(member.of, below, &whole)?);
+            out.insert(member.name.clone().into(), self.read_value(member.of, below, &whole)?);
         }
         Ok(WireValue::Structure(out))
     }

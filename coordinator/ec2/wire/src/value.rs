@@ -1,6 +1,10 @@
 //! One value of a request or an answer, with the names of the service model's members.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use crate::MemberMap;
+use crate::model::ShapeIndex;
 
 /// A value by the service model: the input of a call, or its answer.
 ///
@@ -8,8 +12,8 @@ use std::collections::BTreeMap;
 /// (`InstanceId.1` in a request, `instancesSet` in XML). An absent member is absent, never empty.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WireValue {
-    /// Members by name.
-    Structure(BTreeMap<String, Self>),
+    /// A structure: its members by name.
+    Structure(MemberMap),
     /// A list of values, in order.
     List(Vec<Self>),
     /// A string, or a value of an enumeration.
@@ -24,24 +28,67 @@ pub enum WireValue {
     Instant(i64),
     /// A blob; on the wire in base64.
     Bytes(Vec<u8>),
+    /// A value that occurs in many answers, whose XML is written once and then reused.
+    Shared(Arc<SharedValue>),
+}
+
+/// A value that many answers have. Its XML is kept from the first answer that is written with the value.
+#[derive(Debug)]
+pub struct SharedValue {
+    value: WireValue,
+    /// The shape as which the value was written, and its content as XML.
+    xml: OnceLock<(ShapeIndex, String)>,
+}
+
+impl SharedValue {
+    /// Makes a value that many answers share.
+    #[must_use]
+    pub const fn new(value: WireValue) -> Self {
+        Self { value, xml: OnceLock::new() }
+    }
+
+    /// The value that is shared.
+    pub const fn value(&self) -> &WireValue {
+        &self.value
+    }
+
+    /// The value's XML text, without its element's tags, if it was written as this shape before; else `None`.
+    pub(crate) fn written_as(&self, shape: ShapeIndex) -> Option<&str> {
+        self.xml.get().filter(|(own, _)| *own == shape).map(|(_, text)| text.as_str())
+    }
+
+    /// Keeps the value's XML text (without its element's tags), written as this shape; if a text is kept already, nothing changes.
+    pub(crate) fn keep_written(&self, shape: ShapeIndex, text: &str) {
+        self.xml.get_or_init(|| (shape, text.to_owned()));
+    }
+}
+
+impl PartialEq for SharedValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
 }
 
 impl WireValue {
     /// A structure without members, for [`with`](Self::with).
     pub fn structure() -> Self {
-        Self::Structure(BTreeMap::new())
+        Self::Structure(MemberMap::default())
     }
 
     /// This structure with one more member. Any other value stays as it is.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Self>) -> Self {
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Self>) -> Self {
         self.set(name, value);
         self
     }
 
     /// This structure with one more member, if there is a value.
     #[must_use]
-    pub fn with_some<V: Into<Self>>(self, name: &str, value: Option<V>) -> Self {
+    pub fn with_some<V: Into<Self>>(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        value: Option<V>,
+    ) -> Self {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -49,13 +96,13 @@ impl WireValue {
     }
 
     /// Sets a member of a structure. Any other value stays as it is.
-    pub fn set(&mut self, name: &str, value: impl Into<Self>) {
+    pub fn set(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Self>) {
         if let Self::Structure(members) = self {
-            members.insert(name.to_owned(), value.into());
+            members.insert(name.into(), value.into());
         }
     }
 
-    /// A list.
+    /// A list of these values.
     pub fn list_of<V: Into<Self>>(values: impl IntoIterator<Item = V>) -> Self {
         Self::List(values.into_iter().map(Into::into).collect())
     }
@@ -64,11 +111,13 @@ impl WireValue {
     pub fn member(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Structure(members) => members.get(name),
+            Self::Shared(shared) => shared.value.member(name),
             _ => None,
         }
     }
 
-    /// The member at the end of this path (`InstanceMarketOptions`, `SpotOptions`, `MaxPrice`).
+    /// The member at the end of a path of member names, such as `InstanceMarketOptions`, `SpotOptions`, `MaxPrice`; `None` if there
+    /// is none.
     pub fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |value, name| value.member(name))
     }
@@ -77,17 +126,21 @@ impl WireValue {
     pub fn members(&self) -> impl Iterator<Item = (&str, &Self)> {
         let members = match self {
             Self::Structure(members) => Some(members),
+            Self::Shared(shared) => match &shared.value {
+                Self::Structure(members) => Some(members),
+                _ => None,
+            },
             _ => None,
         };
-        members.into_iter().flatten().map(|(name, value)| (name.as_str(), value))
+        members.into_iter().flat_map(MemberMap::iter)
     }
 
-    /// The text of this member.
+    /// The text of the member `name`; `None` if there is no such member, or it is not a text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.member(name).and_then(Self::as_text)
     }
 
-    /// The integer of this member.
+    /// The integer of the member `name`; `None` if there is no such member, or it is not an integer.
     pub fn integer(&self, name: &str) -> Option<i64> {
         match self.member(name)? {
             Self::Integer(value) => Some(*value),
@@ -95,7 +148,7 @@ impl WireValue {
         }
     }
 
-    /// The number of this member, whether an integer or not.
+    /// The number of the member `name`, whether an integer or a float; `None` if there is no such member, or it is not a number.
     pub fn float(&self, name: &str) -> Option<f64> {
         match self.member(name)? {
             Self::Float(value) => Some(*value),
@@ -105,7 +158,7 @@ impl WireValue {
         }
     }
 
-    /// The boolean of this member.
+    /// The boolean of the member `name`; `None` if there is no such member, or it is not a boolean.
     pub fn flag(&self, name: &str) -> Option<bool> {
         match self.member(name)? {
             Self::Flag(value) => Some(*value),
@@ -113,7 +166,8 @@ impl WireValue {
         }
     }
 
-    /// The instant of this member, in microseconds since 1970 (UTC).
+    /// The instant of the member `name`, in microseconds since 1970 (UTC); `None` if there is no such member, or it is not an
+    /// instant.
     pub fn instant(&self, name: &str) -> Option<i64> {
         match self.member(name)? {
             Self::Instant(value) => Some(*value),
@@ -121,7 +175,7 @@ impl WireValue {
         }
     }
 
-    /// The bytes of this member.
+    /// The bytes of the member `name`; `None` if there is no such member, or it is not a blob.
     pub fn bytes(&self, name: &str) -> Option<&[u8]> {
         match self.member(name)? {
             Self::Bytes(value) => Some(value),
@@ -142,7 +196,7 @@ impl WireValue {
         self.list(name).iter().filter_map(Self::as_text).collect()
     }
 
-    /// The text, if the value is one.
+    /// The text of the value; `None` if it is not a text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(value) => Some(value),
@@ -161,7 +215,14 @@ impl WireValue {
             Self::Flag(_) => "a boolean",
             Self::Instant(_) => "an instant",
             Self::Bytes(_) => "bytes",
+            Self::Shared(shared) => shared.value.kind(),
         }
+    }
+}
+
+impl From<Arc<SharedValue>> for WireValue {
+    fn from(value: Arc<SharedValue>) -> Self {
+        Self::Shared(value)
     }
 }
 

@@ -47,8 +47,8 @@ pub fn write_response(
     write_text_element(&mut out, "requestId", request_id);
     let mut writer = AnswerWriter { model, out };
     match shapes.output.map(|output| model.shape(output)) {
-        Some(WireShape::Structure { members, .. }) => {
-            writer.write_members(members, value, None, true)?;
+        Some(WireShape::Structure { sorted, .. }) => {
+            writer.write_members(sorted, value, None, true)?;
         }
         _ => writer.out.push_str("<return>true</return>"),
     }
@@ -75,9 +75,10 @@ struct AnswerWriter<'a> {
 }
 
 impl AnswerWriter<'_> {
+    /// Writes the members of a structure, whose shapes are sorted by their names, as the members are.
     fn write_members(
         &mut self,
-        members: &[MemberShape],
+        sorted: &[MemberShape],
         value: &WireValue,
         path: Option<&ValuePath<'_>>,
         is_answer: bool,
@@ -85,28 +86,21 @@ impl AnswerWriter<'_> {
         let WireValue::Structure(of) = value else {
             return Err(mismatch(value, path));
         };
-        let mut written = 0;
-        for member in members {
-            match of.get(&member.name) {
-                Some(value) => {
-                    written += 1;
-                    let path = ValuePath { above: path, name: &member.name };
-                    self.write_element(member.of, value, &member.xml, &path)?;
-                }
-                None if is_answer => {
-                    if let WireShape::List { .. } = self.model.shape(member.of) {
-                        self.out.extend(["<", &member.xml, "/>"]);
-                    }
-                }
-                None => {}
+        let mut left = sorted.iter();
+        for (name, value) in of.iter() {
+            let path = ValuePath { above: path, name };
+            let Some(member) = left.find(|member| member.name == name) else {
+                return Err(ValueMismatch::NoMember(path.to_string()));
+            };
+            self.write_element(member.of, value, &member.xml, &path)?;
+        }
+        let absent = |member: &&MemberShape| of.get(&member.name).is_none();
+        for member in sorted.iter().filter(|_| is_answer).filter(absent) {
+            if let WireShape::List { .. } = self.model.shape(member.of) {
+                self.out.extend(["<", &member.xml, "/>"]);
             }
         }
-        if written == of.len() {
-            return Ok(());
-        }
-        let is_other = |name: &&String| members.iter().all(|member| member.name != **name);
-        let other = of.keys().find(is_other).map(String::as_str).unwrap_or_default();
-        Err(ValueMismatch::NoMember(ValuePath { above: path, name: other }.to_string()))
+        Ok(())
     }
 
     fn write_element(
@@ -117,9 +111,29 @@ impl AnswerWriter<'_> {
         path: &ValuePath<'_>,
     ) -> Result<(), ValueMismatch> {
         self.out.extend(["<", tag, ">"]);
+        self.write_content(shape, value, path)?;
+        self.out.extend(["</", tag, ">"]);
+        Ok(())
+    }
+
+    /// Writes what is between the tags of a value's element.
+    fn write_content(
+        &mut self,
+        shape: ShapeIndex,
+        value: &WireValue,
+        path: &ValuePath<'_>,
+    ) -> Result<(), ValueMismatch> {
         match (self.model.shape(shape), value) {
-            (WireShape::Structure { members, .. }, value) => {
-                self.write_members(members, value, Some(path), false)?;
+            (_, WireValue::Shared(shared)) => match shared.written_as(shape) {
+                Some(text) => self.out.push_str(text),
+                None => {
+                    let begin = self.out.len();
+                    self.write_content(shape, shared.value(), path)?;
+                    shared.keep_written(shape, self.out.get(begin..).unwrap_or_default());
+                }
+            },
+            (WireShape::Structure { sorted, .. }, value) => {
+                self.write_members(sorted, value, Some(path), false)?;
             }
             (WireShape::List { item, of }, WireValue::List(values)) => {
                 for value in values {
@@ -139,7 +153,6 @@ impl AnswerWriter<'_> {
             }
             (_, value) => return Err(mismatch(value, Some(path))),
         }
-        self.out.extend(["</", tag, ">"]);
         Ok(())
     }
 }
@@ -213,6 +226,26 @@ mod tests {
             <spotPrice>0.0348</spotPrice><timestamp>2026-11-27T08:00:00.000Z</timestamp></item>\
             </spotPriceHistorySet></DescribeSpotPriceHistoryResponse>";
         assert_eq!(write("DescribeSpotPriceHistory", &value).as_deref(), Ok(wanted));
+    }
+
+    #[test]
+    fn a_shared_value_is_written_as_the_value_itself_each_time() {
+        let token = |value: WireValue| WireValue::structure().with("NextToken", value);
+        let instance =
+            WireValue::structure().with("InstanceId", "i-1<").with("AmiLaunchIndex", 3_i64);
+        let of = |instance: WireValue| {
+            let all = WireValue::structure().with("Instances", WireValue::List(vec![instance]));
+            WireValue::structure().with("Reservations", vec![all])
+        };
+        let shared = std::sync::Arc::new(crate::SharedValue::new(instance.clone()));
+        let wanted = write("DescribeInstances", &of(instance)).expect("it fits");
+        for _ in 0..2 {
+            assert_eq!(write("DescribeInstances", &of(shared.clone().into())), Ok(wanted.clone()));
+        }
+        let wrong = std::sync::Arc::new(crate::SharedValue::new(WireValue::Integer(1)));
+        let error = write("DescribeInstances", &token(wrong.into())).expect_err("it is wrong");
+        let found = ValueMismatch::WrongKind { path: "NextToken".to_owned(), found: "an integer" };
+        assert_eq!(error, found);
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl WaitingFollowers {
         self.due.pop_first().map(|(_, job)| job)
     }
 
-    /// Removes the held job that a log has as this submission; false if no held job is.
+    /// Removes the held job that a log records as already submitted, `job`; returns false if no such job is held.
     pub fn take_again(&mut self, job: &Submission) -> bool {
         let known = self.due.iter().find(|(_, due)| *due == job).map(|(key, _)| *key);
         known.is_some_and(|key| self.due.remove(&key).is_some())
@@ -153,6 +153,7 @@ mod tests {
             estimate: runtime,
             usage: Usage::FULL,
             memory: Bytes::ZERO,
+            priority: 0,
             after: (!after.jobs.is_empty()).then(|| Arc::new(after)),
             is_cut: false,
             fails: false,

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Attempt, HostId, Ppm, TaskId, Time, VmId};
 
-/// A request to a program that saves its work.
+/// A request to a program that saves its work at an interruption notice: for a checkpoint or for a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SaveRequest {
-    /// A checkpoint, after which the program runs on.
+    /// The program's work is to be saved in a checkpoint; the program continues afterwards.
     Checkpoint,
-    /// A stop that keeps the program's work.
+    /// The program is to stop, with its work saved in a checkpoint.
     Stop,
 }
 
@@ -29,7 +29,7 @@ struct LastSave {
     place: AttemptPlace,
     /// Time at which the program counts as having saved its work.
     until: Time,
-    /// Part of the work that was done at the notice.
+    /// Part of the attempt's work that was done when the interruption notice came.
     done: Ppm,
     put_off: Option<SaveRequest>,
 }
@@ -49,8 +49,8 @@ impl LastSaves {
         self.all.insert((place.vm, place.task), LastSave { place, until, done, put_off });
     }
 
-    /// Puts off a request to a program that is still saving, and returns whether it was put off. A stop replaces a
-    /// checkpoint, as it keeps the work too.
+    /// Delays a request (for a checkpoint or a stop) to a program that is still saving, and returns whether it was delayed. A stop
+    /// replaces a delayed checkpoint, as it saves the work too.
     pub(super) fn put_off(&mut self, now: Time, place: AttemptPlace, request: SaveRequest) -> bool {
         let save = self.all.get_mut(&(place.vm, place.task));
         let Some(save) = save.filter(|it| it.place.attempt == place.attempt && now < it.until)
@@ -69,13 +69,13 @@ impl LastSaves {
         Some(save.done)
     }
 
-    /// Returns the time at which the earliest put-off request is due.
+    /// Returns the time at which the earliest delayed checkpoint or stop is due; `None` if none is delayed.
     pub(super) fn next_at(&self) -> Option<Time> {
         let pending = self.all.values().filter(|it| it.put_off.is_some());
         pending.map(|it| it.until).min()
     }
 
-    /// Removes and returns one of the delayed requests that are due by now.
+    /// Removes and returns one of the delayed checkpoints or stops that are due by now.
     pub(super) fn take_due(&mut self, now: Time) -> Option<(AttemptPlace, SaveRequest)> {
         let mut due = self.all.values_mut().filter(|it| it.until <= now);
         due.find_map(|it| Some((it.place, it.put_off.take()?)))

@@ -18,7 +18,7 @@ use super::world::{MachineWorld, Reports};
 /// Model of parallel jobs that share processors on modelled machines.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoTierLaw {
-    /// Law of two jobs that share a vCPU.
+    /// Law of the speeds of two jobs that share a vCPU.
     pub sharing: ProcessorSharing,
     /// Time for which a migrated job is stopped.
     pub migration_cost: Span,
@@ -35,7 +35,7 @@ pub struct ModelledMachines {
     vms: Window<Box<(HostId, VmModel)>, VmId>,
     /// Next time of each VM's own events; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
-    /// VMs whose entry in `agenda` must be computed anew.
+    /// VMs whose entry in `agenda` must be recomputed.
     touched: Vec<VmId>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     saves: LastSaves,
@@ -44,7 +44,7 @@ pub struct ModelledMachines {
 }
 
 impl ModelledMachines {
-    /// Makes a world without machines; `law` models the parallel jobs that will run on them.
+    /// Makes the model of a run that has no machines yet; `law` models parallel jobs on the machines that will be added.
     #[must_use]
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl ModelledMachines {
 }
 
 impl Default for ModelledMachines {
-    /// Makes a world for runs without parallel jobs.
+    /// Makes the model of a run without parallel jobs, and without machines yet.
     fn default() -> Self {
         Self::new(TwoTierLaw {
             sharing: ProcessorSharing::PERFECT,
@@ -274,8 +274,8 @@ impl ModelledMachines {
         }
     }
 
-    /// Tells a program that its VM will be taken away: from now on it saves its work, and has saved it at `until`. It
-    /// computes meanwhile.
+    /// Gives a program notice that its VM will be preempted: the program saves its work from now until `until`, and computes
+    /// meanwhile.
     fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
         let AttemptPlace { vm, task, attempt, .. } = place;
         let Some(model) = self.model_of(vm) else { return };

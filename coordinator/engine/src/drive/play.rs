@@ -18,7 +18,7 @@ pub enum PlayError<E> {
     /// An event from outside couldn't be read, or the caller's function for steps ended the run.
     #[error(transparent)]
     Outside(E),
-    /// A scheduler program failed, or a step of a followed log came out differently. The last step was not shown.
+    /// A scheduler program failed, or a step of a followed log was not reproduced. The last step was not shown to `see`.
     #[error("{0}")]
     Scheduler(String),
     /// Nothing will happen any more, though tasks are left.

@@ -5,17 +5,17 @@ use dormouse_units::Time;
 /// Agenda of a run: for each kind of input, the time at which the first is due; `None`: none is due.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunAgenda {
-    /// An event from outside: a host, a job without predecessors, a VM request, or the end of a stream of these.
+    /// Time of the next event from outside: a host, a job without predecessors, a VM request, or the end of a stream of these.
     pub outside: Option<Time>,
-    /// A job whose predecessors have ended.
+    /// Time at which the next job is submitted whose predecessors have all ended.
     pub follower: Option<Time>,
-    /// A timer of the run, or an interruption.
+    /// Time of the run's next timer or interruption.
     pub tick: Option<Time>,
-    /// An event of a machine, or a worker's report of one.
+    /// Time of the next event of a machine, or of a worker's report of one.
     pub machine: Option<Time>,
-    /// End of an instant, for batch schedulers that get all notices of an instant together.
+    /// Time at which the present instant ends, for batch schedulers that get all notices of an instant together.
     pub instant: Option<Time>,
-    /// The user's cancellation of the run.
+    /// Time of the user's cancellation of the run.
     pub cancel: Option<Time>,
 }
 
@@ -30,7 +30,7 @@ pub enum AgendaKind {
     Tick,
     /// An event of a machine, or its worker's report.
     Machine,
-    /// The end of an instant.
+    /// The end of an instant, at which batch schedulers get all its notices together.
     InstantOver,
     /// The user's cancellation of the run.
     Cancel,

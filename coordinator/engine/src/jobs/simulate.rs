@@ -43,7 +43,7 @@ pub struct JobSimulation {
 }
 
 impl JobSimulation {
-    /// Makes the paper's simulation: 20 s per migration, exactly known CPU usage, and the measured law of sharing.
+    /// Makes the simulation of the MEASY paper: 20 s per migration, exactly known CPU usage, and the measured law of sharing.
     #[must_use]
     pub fn new(config: Config, seed: u64) -> Self {
         Self {
@@ -166,8 +166,8 @@ impl<I> SubmissionEvents<I> {
 }
 
 impl<E, I: Iterator<Item = Result<Submission, E>>> SubmissionEvents<Peekable<I>> {
-    /// Makes the events of `jobs` as [`SubmissionEvents::new`] does, where jobs that follow others stand first;
-    /// returns these jobs, checked, beside the events of the rest.
+    /// Makes the events of `jobs` as [`SubmissionEvents::new`] does. Jobs that follow other jobs must come first in `jobs`: they
+    /// are checked and returned separately, to be submitted once their predecessors have ended.
     ///
     /// # Errors
     ///

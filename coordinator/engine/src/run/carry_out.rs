@@ -10,11 +10,11 @@ use dormouse_model::{
     Command, Decision, Effect, Notice, PromotionMethod, StartReason, Submission, TaskStart, VmEnd,
 };
 use dormouse_units::{
-    Attempt, Bytes, HostId, Mode, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
+    Attempt, Bytes, HostId, Mode, Ppm, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use super::Run;
-use crate::images::TaskImage;
+use crate::images::{FellBack, TaskImage};
 use crate::seating::SeatConflict;
 use crate::tasks::TaskState;
 use crate::timers::RunTimer;
@@ -32,12 +32,12 @@ pub(crate) enum DecisionRefusal {
     Invalid(String),
 }
 
-/// Room and time that a task needs on a type.
+/// Resources and run time that a task needs on an instance type.
 struct TaskNeeds {
     is_job: bool,
     processes: usize,
     memory: Bytes,
-    /// Run time at full speed: the real one, and the one in its bag.
+    /// Real run time of the task at full speed; `said` is the run time that the bag states.
     runtime: Span,
     said: Span,
 }
@@ -70,6 +70,7 @@ impl Run {
             }
             Decision::Stop { task, vm, keep } => self.stop_task(*task, *vm, *keep, notices)?,
             Decision::Checkpoint { task, vm } => self.checkpoint_now(*task, *vm)?,
+            Decision::FallBack { task, done } => self.fall_back(*task, *done)?,
             Decision::SetMode { task, vm, mode } => {
                 let host = self.host_of_alive(*vm)?;
                 let record = self.on_vm(*task, *vm)?;
@@ -86,6 +87,9 @@ impl Run {
             Decision::SetInterruption { vm, hibernates } => {
                 self.host_of_alive(*vm)?;
                 self.provider.interrupt_by(*vm, *hibernates);
+            }
+            Decision::SetVcpuUse { vm, used, surplus } => {
+                self.declare_use(now, *vm, *used, *surplus)?;
             }
             Decision::Resume { vm } => self.resume_vm(now, *vm, notices)?,
             // Asked for again and again at one instant, it would be given for ever.
@@ -130,7 +134,8 @@ impl Run {
         self.counts.vms_launched += 1;
         let record = VmRecord::launched_as(offer, self.setup.is_two_tier(kind));
         self.vms.insert(vm, Box::new(record));
-        self.surpluses.vm_launched(now, vm, offer.burstable);
+        let is_of_api = self.setup.requests && request.is_none();
+        self.surpluses.vm_launched(now, vm, offer.burstable, is_of_api);
         if self.provider.tiers().is_some() {
             self.supplies.vm_launched(vm, offer.vcpus);
         }
@@ -398,6 +403,19 @@ impl Run {
         Ok(())
     }
 
+    /// Gives up the checkpoints of a waiting task that hold more than `most` of its work.
+    fn fall_back(&mut self, task: TaskId, most: Ppm) -> Result<(), DecisionRefusal> {
+        let record = self.task_mut(task).ok_or_else(|| Invalid(format!("there is no {task}")))?;
+        if record.state != TaskState::Waiting {
+            return Err(Invalid(format!("{task} is not waiting: it is {}", record.state)));
+        }
+        if let Some(FellBack { from, to, not_on }) = record.images.note_begun(most) {
+            let (why, given_up) = ("its scheduler gave up the newer ones".to_owned(), true);
+            self.effects.push(Effect::RestoreFellBack { task, from, to, not_on, why, given_up });
+        }
+        Ok(())
+    }
+
     /// Returns a task that was sent to a VM and has not ended on it.
     pub(super) fn on_vm(
         &mut self,
@@ -415,7 +433,7 @@ impl Run {
     }
 }
 
-/// Returns the seats that a decision names, if they are free.
+/// Returns the seats (each a vCPU of the VM and a tier) that a decision names for a task, if they are free.
 fn check_seats(
     there: &VmRecord,
     task: TaskId,

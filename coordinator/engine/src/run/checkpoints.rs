@@ -43,7 +43,7 @@ impl Run {
         }
     }
 
-    /// Records that a checkpoint of a task on a VM was kept or failed, and asks the task's scheme for the next.
+    /// Records that a checkpoint of a task on a VM was stored or failed, and asks the task's checkpointing scheme for the next one.
     pub(super) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
         let Some(record) = self.task_mut(task) else { return };
         record.asked.checkpoint_over(now);
@@ -52,8 +52,8 @@ impl Run {
         }
     }
 
-    /// Asks a task's scheme for its next checkpoint, and sets timers accordingly; returns the points of its work that
-    /// the machine must know.
+    /// Asks a task's checkpointing scheme for the next checkpoint, and sets timers accordingly; returns the points of the task's
+    /// work at which the machine must take checkpoints.
     fn ask_scheme(&mut self, now: Time, task: TaskId, vm: VmId, moment: Moment) -> Vec<Ppm> {
         let answer = self.answer_of_scheme(now, task, vm, moment);
         let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
@@ -146,7 +146,8 @@ impl Run {
         }
     }
 
-    /// Takes the checkpoint for which a scheme had set a timer.
+    /// Takes a checkpoint of a task at the time that its checkpointing scheme set in its answer number `turn`, if no later answer
+    /// replaces that one.
     pub(super) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
         let is_open = self.asks_still(task, attempt, turn).is_some();
         if let Some(record) = self.task_mut(task).filter(|_| is_open) {
@@ -155,7 +156,8 @@ impl Run {
         }
     }
 
-    /// Asks a scheme again, at the time that it had set.
+    /// Asks a task's checkpointing scheme again, at the time that it set in its answer number `turn`, if no later answer replaces
+    /// that one.
     pub(super) fn scheme_looks(&mut self, now: Time, task: TaskId, attempt: Attempt, turn: u32) {
         if let Some(vm) = self.asks_still(task, attempt, turn) {
             self.ask_scheme(now, task, vm, Moment::Look);
@@ -163,7 +165,8 @@ impl Run {
         }
     }
 
-    /// Returns the VM of an attempt at a task, if it is still running and the scheme's latest answer has this number.
+    /// Returns the VM of an attempt at a task, if the attempt is not over and the latest answer of the task's checkpointing scheme
+    /// has the number `turn`.
     fn asks_still(&self, task: TaskId, attempt: Attempt, turn: u32) -> Option<VmId> {
         let record = self.tasks.get(task)?;
         let is_last = record.attempt == attempt && record.asked.is_last_answer(turn);
@@ -219,7 +222,7 @@ impl Run {
         self.freeze_once_kept(vm);
     }
 
-    /// Returns whether a task belongs to the bag and is no parallel job.
+    /// Returns whether a task belongs to the bag and is not a parallel job.
     pub(super) fn is_of_bag(&self, task: TaskId) -> bool {
         self.tasks.get(task).is_some_and(|record| record.job.is_none())
     }

@@ -83,8 +83,8 @@ impl Run {
         self.effects.push(Effect::VmEnded { vm, why, cost });
     }
 
-    /// Records that a VM has left its place, for good or for some time. If its type has limited capacity, tenants with
-    /// refused launches are notified.
+    /// Records that a VM was ended or hibernated, and so no longer counts against the capacity of its type. If its type has limited
+    /// capacity, tenants with refused launches are notified.
     pub(super) fn place_came_free(&mut self, vm: VmId) {
         let spot = self.provider.find_vm(vm).filter(|vm| vm.market == Market::Spot);
         let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));

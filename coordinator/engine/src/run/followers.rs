@@ -21,7 +21,7 @@ impl Run {
         }
     }
 
-    /// Makes the followers of a finished task due that wait for no other task.
+    /// Makes those followers of a finished task due that wait for no other task.
     pub(super) fn followers_are_due(
         &mut self,
         now: Time,

@@ -21,8 +21,8 @@ impl Run {
         self.answers.follow_steps(steps);
     }
 
-    /// Returns why the run can't continue: a program that it needs has failed, or a recorded step was not reproduced.
-    /// The last step must not be kept then, and the run can't be used any more.
+    /// Returns why the run can't continue: a program that it needs has failed, or a recorded step was not reproduced. The last step
+    /// must not be recorded then, and the run can't be used any more.
     #[must_use]
     pub fn failure_reason(&self) -> Option<&str> {
         let mut programs = self.tenants.iter().filter(|tenant| tenant.is_outside());

@@ -237,6 +237,7 @@ impl Run {
                 to,
                 not_on,
                 why: why.to_owned(),
+                given_up: false,
             });
         }
     }

@@ -6,7 +6,7 @@ use super::Run;
 use crate::tasks::{TaskRecord, TaskState};
 
 impl Run {
-    /// Sets the state of a task; one that leaves its VM leaves its seats too.
+    /// Sets the state of a task; frees the task's seats (vCPU and tier) if it leaves its VM.
     pub(super) fn set_state(&mut self, id: TaskId, state: TaskState) {
         let Some(left) = self.tasks.set_state(id, state) else { return };
         if let Some(vm) = self.vms.get_mut(left.vm) {
@@ -14,7 +14,7 @@ impl Run {
         }
     }
 
-    /// Sends a waiting task to free seats.
+    /// Sends a waiting task to a VM and gives it free seats there (each a vCPU and a tier).
     pub(super) fn seat_task(&mut self, id: TaskId, seats: Seats) {
         self.tasks.set_state(id, TaskState::Sent(seats.vm));
         if let Some(vm) = self.vms.get_mut(seats.vm) {
@@ -25,7 +25,7 @@ impl Run {
         }
     }
 
-    /// Changes the seats of a task on its VM.
+    /// Moves a task on its VM to other seats: to this tier of these vCPUs.
     pub(super) fn reseat_task(&mut self, id: TaskId, tier: Tier, cpus: Cpus) {
         let Some(record) = self.tasks.get_mut(id) else { return };
         let Some(old) = record.seats.take() else { return };

@@ -58,6 +58,7 @@ fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> 
         estimate: Span::from_secs(estimate),
         usage,
         memory: Bytes::ZERO,
+        priority: 0,
         after: None,
         is_cut: false,
         fails: false,

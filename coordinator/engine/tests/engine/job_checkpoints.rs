@@ -33,6 +33,7 @@ fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
         runtime: Span::from_secs(runtime),
         estimate: Span::from_secs(runtime),
         memory: Bytes::ZERO,
+        priority: 0,
         usage: if processes == 1 {
             Usage::FULL
         } else {

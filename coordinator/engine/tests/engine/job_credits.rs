@@ -39,6 +39,7 @@ fn job(number: u64, processes: u32, runtime: u64, usage: u32) -> Submission {
         estimate,
         usage,
         memory,
+        priority: 0,
         after: None,
         is_cut: false,
         fails: false,

@@ -24,6 +24,7 @@ fn job(number: u64, processes: u32, mib: u64) -> Submission {
         estimate: Span::from_secs(100),
         usage: Usage::FULL,
         memory: Bytes::new(mib * MIB),
+        priority: 0,
         after: None,
         is_cut: false,
         fails: false,

@@ -20,7 +20,7 @@ struct Plain {
     estimate: u64,
 }
 
-/// Returns start times by the definition in the crate's documentation, computed anew at each pass: the running jobs are
+/// Returns start times by the definition in the crate's documentation, recomputed at each pass: the running jobs are
 /// those that have started and not ended.
 fn obviously(machine: u32, jobs: &[Plain], backfills: bool) -> Vec<u64> {
     let mut starts: Vec<Option<u64>> = vec![None; jobs.len()];
@@ -141,6 +141,7 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
             estimate: Span::from_secs(job.estimate),
             usage: Usage::FULL,
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

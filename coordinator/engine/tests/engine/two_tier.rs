@@ -97,6 +97,7 @@ fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
                 estimate: Span::from_secs(1 + runtime + stream.draw_below(200) as u64),
                 usage: if processes == 1 { Usage::FULL } else { Usage::each_process(usage) },
                 memory: Bytes::ZERO,
+                priority: 0,
                 after: None,
                 is_cut: false,
                 fails: false,

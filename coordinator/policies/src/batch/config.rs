@@ -14,15 +14,14 @@ pub struct Config {
     pub algorithm: Algorithm,
     /// Number of the machine's processors.
     pub processors: u32,
-    /// A background VM is of use only where the foreground's CPU usage is below this
-    /// (section 2.1: 96 %).
+    /// CPU usage of a foreground process below which a background VM may use its processor too (section 2.1: 96 %).
     pub usable_below: Ppm,
-    /// True if a background VM is of use where the foreground is idle: any process runs at full
-    /// speed there until a foreground process comes (Figures 2 and 3).
+    /// True if a background VM may be used on a processor whose foreground is idle: any process runs at full speed there until a
+    /// foreground process comes (Figures 2 and 3).
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.
     pub fill: BackgroundFill,
-    /// Expected end of a job that comes to the foreground with work done.
+    /// When the scheduler expects a job to end that comes to the foreground with part of its work done.
     pub expected_end: ExpectedEnd,
     /// Time that a migration is expected to take.
     pub migration_cost: Span,
@@ -34,25 +33,26 @@ pub struct Config {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Fill")]
 pub enum BackgroundFill {
-    /// In every scheduling pass.
+    /// Waiting jobs are put into the background in every scheduling pass.
     #[default]
     EveryPass,
-    /// In a pass before which a job left the background, or while the background is empty.
+    /// Waiting jobs are put into the background in a scheduling pass after a job has left the background, or while the
+    /// background is empty.
     AfterDeparture,
 }
 
-/// Expected end of a job that comes to the foreground with the work that it has done in the background, by a
-/// swap or a migration. The text takes estimates whole (its Figure 1) and does not say what becomes of them then.
+/// Expected end of a job that comes to the foreground with the work that it has done in the background, by a swap or a migration.
+/// The paper plans with whole estimates (its Figure 1) and does not say how it changes them for work that is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedEnd {
-    /// Now plus the whole estimate, as if the job began now.
+    /// The job is expected to run for its whole estimate from now on, as if it began now.
     #[default]
     WholeEstimate,
-    /// Now plus the whole estimate and, before that, the time of a migration.
+    /// The job is expected to run for its whole estimate and the time of a migration from now on.
     AfterMove,
-    /// The time at which the job began in the background plus the estimate, as if the job had been as fast there; at
-    /// least now.
+    /// The job is expected to end once its estimate has passed since it began in the background, as if it had been as fast
+    /// there; now, if that time is past.
     SinceStart,
 }
 

@@ -38,11 +38,11 @@ pub enum Noted {
         head: TaskId,
         /// When the head's reservation begins.
         shadow: Time,
-        /// Processors that may be used past the beginning of the reservation.
+        /// Number of processors that may be used past the beginning of the reservation.
         extra: u32,
     },
-    /// The job sits in the background, and its own processors are not all idle (REASY) or too few
-    /// of the idle ones may be used by it.
+    /// The job is in the background and may not come to the foreground: its own processors are not all idle (REASY), or it may use
+    /// too few of the idle ones.
     Pinned {
         /// Number of jobs before the job in the queue.
         ahead: usize,

@@ -1,6 +1,6 @@
 //! Scheduling of rigid parallel jobs on two-tier VMs.
 //!
-//! The paper is "Parallel job scheduling by migration and consolidation" (MEASY):
+//! The paper is "Scheduling Parallel Jobs Using Migration and Consolidation in the Cloud" (MEASY):
 //! every processor holds a foreground VM with the highest CPU priority and a
 //! background VM that gets the cycles the foreground leaves. [`BatchScheduler`] is the policy. It
 //! leases one VM with all processors of the machine as its vCPUs, each with a seat in both tiers.

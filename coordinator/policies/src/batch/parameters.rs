@@ -8,29 +8,28 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, BackgroundFill, Config, ExpectedEnd};
 use crate::Own;
 
-/// Who schedules parallel jobs, and how.
+/// Configuration of a scheduler of parallel jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BatchSchedulerConfig {
     /// The scheduler's algorithm.
     pub name: Algorithm,
-    /// What a migration costs the job that is moved, in virtual time.
+    /// Emulated time that a migration is expected to cost the migrated job.
     #[serde(default = "paper_migration")]
     pub migration_cost: Span,
-    /// What it knows of CPU usage.
+    /// The scheduler's knowledge of the jobs' CPU usage.
     #[serde(default)]
     pub usage_information: UsageKnowledge,
-    /// A background VM is of use below a foreground that uses less than this; `None`: than the
-    /// paper's 96 %.
+    /// CPU usage of a foreground process below which a background VM may use its processor too; if not given, the paper's 96 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usable_below: Option<Ppm>,
-    /// Whether a background VM is of use where no foreground runs; `None`: it is.
+    /// Whether a background VM may be used on a processor whose foreground is idle; if not given, it may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usable_idle: Option<bool>,
-    /// When the background is filled; `None`: in every pass.
+    /// When the background is filled; if not given, in every pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<BackgroundFill>,
-    /// Expected end of a job that comes to the foreground with work done; `None`: its whole estimate from
+    /// Expected end of a job that comes to the foreground with work done; if not given, its whole estimate from
     /// then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_end: Option<ExpectedEnd>,
@@ -45,21 +44,21 @@ const fn paper_migration() -> Span {
     Span::from_secs(20)
 }
 
-/// What the scheduler knows of CPU usage.
+/// A scheduler's knowledge of the CPU usage of parallel jobs.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Information")]
 pub enum UsageKnowledge {
-    /// The truth.
+    /// The scheduler knows the true CPU usage of all jobs.
     #[default]
     Exact,
-    /// Nothing of jobs of several processes (section 3.5.1).
+    /// The scheduler does not know the CPU usage of jobs of several processes (section 3.5.1).
     Absent,
 }
 
-/// CPU usage that a process of unknown usage is taken to have: the mean of the range.
+/// CPU usage that is assumed for a process whose usage the scheduler does not know: the mean of the range of usages.
 const TAKEN_FOR: Ppm = Ppm::new(700_000);
 
 impl BatchSchedulerConfig {

@@ -31,7 +31,7 @@ pub(crate) struct TwoTierProcessors {
     /// One bit per processor: set if the process in its foreground uses so little of the processor that a background
     /// process is worthwhile.
     lends: Vec<u64>,
-    /// CPU usage of a foreground below which a background is of use.
+    /// CPU usage of a foreground process below which a background VM may use its processor too.
     usable_below: Ppm,
     /// True if a background VM may also be used where no foreground process runs.
     usable_idle: bool,

@@ -1,5 +1,6 @@
 //! Jobs without a foreground and jobs with one, each in the order in which a pass needs them.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use dormouse_units::{Span, Time};
@@ -12,7 +13,19 @@ pub(crate) struct QueuedJob {
     pub(crate) id: TaskId,
     pub(crate) processes: u32,
     pub(crate) estimate: Span,
+    /// Priority of the job; 0 for all jobs under a scheduler that heeds none.
+    pub(crate) priority: i64,
 }
+
+impl QueuedJob {
+    /// Place of the job in the queue: by priority, the greatest first, then by submission.
+    pub(crate) const fn rank(&self) -> JobRank {
+        (Reverse(self.priority), self.id)
+    }
+}
+
+/// Key by which the queue of parallel jobs is sorted: the greatest priority first, then by submission.
+pub(crate) type JobRank = (Reverse<i64>, TaskId);
 
 /// Waiting jobs ordered by estimate, then by submission: the order of SJF.
 #[derive(Clone, Debug, Default)]

@@ -10,13 +10,13 @@ use super::queue::ExpectedEnding;
 pub(crate) struct HeadReservation {
     /// Latest start of the queue's head by the estimates (shadow time).
     pub(crate) shadow: Time,
-    /// Idle processors that may be used past the shadow time.
+    /// Number of idle processors that may be used past the shadow time.
     pub(crate) extra: u32,
 }
 
 /// The reservation of a job that needs any `need` processors, when `idle` are idle now and
 /// `endings` lists the running jobs by their expected end.
-pub(crate) fn by_count(
+pub(crate) fn reservation_by_count(
     now: Time,
     need: u32,
     idle: u32,
@@ -47,14 +47,14 @@ mod tests {
     #[test]
     fn whatever_ends_by_the_shadow_time_counts() {
         let endings = [ending(5, 0, 2), ending(9, 1, 3), ending(9, 2, 4), ending(11, 3, 1)];
-        let made = by_count(Time::from_secs(1), 6, 1, &endings);
+        let made = reservation_by_count(Time::from_secs(1), 6, 1, &endings);
         assert_eq!(made, HeadReservation { shadow: Time::from_secs(9), extra: 4 });
     }
 
     #[test]
     fn a_job_past_its_estimate_is_expected_to_end_now() {
         let endings = [ending(3, 0, 2), ending(4, 1, 2), ending(30, 2, 4)];
-        let made = by_count(Time::from_secs(10), 2, 1, &endings);
+        let made = reservation_by_count(Time::from_secs(10), 2, 1, &endings);
         assert_eq!(made, HeadReservation { shadow: Time::from_secs(10), extra: 3 });
     }
 }

@@ -7,7 +7,7 @@ use dormouse_units::{Cpus, Span, TaskId, Time, TypeName, VmId, Window};
 use super::config::Config;
 use super::explain::{Note, WatchedJob};
 use super::processors::TwoTierProcessors;
-use super::queue::{ExpectedEnding, ExpectedEndings, QueuedJob, ShortestFirst};
+use super::queue::{ExpectedEnding, ExpectedEndings, JobRank, QueuedJob, ShortestFirst};
 use super::reservation::HeadReservation;
 use super::schedulers::{BatchPolicy, OnPromotion};
 use crate::{Delivery, GivenUp, Policy};
@@ -34,9 +34,11 @@ struct KnownJob {
     state: JobPlacement,
     /// Number of the job's failed attempts.
     failures: u32,
+    /// Place of the job in the queue.
+    rank: JobRank,
 }
 
-/// The VM with all the processors.
+/// State of the VM whose vCPUs are the machine's processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeasedMachine {
     /// The scheduler has not requested the VM.
@@ -57,7 +59,7 @@ pub struct BatchScheduler {
     next_vm: VmId,
     promotion: Option<OnPromotion>,
     jobs: Window<KnownJob>,
-    /// Jobs without a foreground, waiting or in the background, in order of submission.
+    /// Jobs without a foreground, waiting or in the background, in the order of their ranks.
     queue: Vec<QueuedJob>,
     /// The waiting jobs of the queue; kept only where there are two tiers.
     shortest: ShortestFirst,
@@ -71,9 +73,8 @@ pub struct BatchScheduler {
     has_given_up: bool,
 }
 
-/// Findings of the last scheduling pass. Until a job ends or the shadow time comes, no job that the pass has turned
-/// down would fare better: no processor becomes idle, the shadow time stays the same, and an estimate only reaches
-/// further. So a pass after submissions looks at the new jobs alone.
+/// Findings of the last scheduling pass. They hold until a job ends or the shadow time comes: no job that the pass rejected could
+/// start before. So a pass after submissions looks at the new jobs alone.
 #[derive(Clone, Copy, Debug)]
 struct ScanResult {
     /// Number of candidates of the queue that the pass looked at.
@@ -115,21 +116,24 @@ impl BatchScheduler {
 
     /// Queues a job. A job that doesn't fit the machine never runs; the submitter has checked that it fits.
     fn add_submission(&mut self, job: &Job, failures: u32) {
-        let candidate = QueuedJob { id: job.id, processes: job.processes, estimate: job.estimate };
+        let priority = if self.config.algorithm.heeds_priorities() { job.priority } else { 0 };
+        let (id, processes, estimate) = (job.id, job.processes, job.estimate);
+        let candidate = QueuedJob { id, processes, estimate, priority };
         let fits = (1..=self.config.processors).contains(&job.processes);
         if !fits || self.jobs.get(job.id).is_some() {
             return;
         }
-        let known = KnownJob { job: job.clone(), state: JobPlacement::Waiting, failures };
+        let rank = candidate.rank();
+        let known = KnownJob { job: job.clone(), state: JobPlacement::Waiting, failures, rank };
         self.jobs.insert(job.id, known);
         self.enqueue_job(candidate);
     }
 
-    /// Puts a waiting job in its place of the queue, by order of submission.
+    /// Puts a waiting job in its place of the queue, by its rank.
     fn enqueue_job(&mut self, candidate: QueuedJob) {
         match self.queue.last() {
-            Some(last) if last.id > candidate.id => {
-                let at = self.queue.partition_point(|c| c.id < candidate.id);
+            Some(last) if last.rank() > candidate.rank() => {
+                let at = self.queue.partition_point(|c| c.rank() < candidate.rank());
                 self.queue.insert(at, candidate);
                 // The candidates that the last pass looked at have moved.
                 self.scanned = None;
@@ -153,7 +157,7 @@ impl BatchScheduler {
             JobPlacement::Background { on, .. } => {
                 self.processors.leave_background(&on);
                 self.background = (self.background.0 - 1, true);
-                if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
+                if let Ok(at) = self.queue.binary_search_by_key(&known.rank, QueuedJob::rank) {
                     self.queue.remove(at);
                 }
             }

@@ -19,7 +19,7 @@ use dormouse_units::{TaskId, TypeName};
 use super::{BatchScheduler, Config, Note};
 use crate::Policy;
 
-/// A scheduler of parallel jobs, as an entry of the list.
+/// A scheduler of parallel jobs that is listed under its name: what it can do, and how it is built.
 pub(crate) trait ListedBatchScheduler: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
@@ -29,6 +29,11 @@ pub(crate) trait ListedBatchScheduler: Sync {
 
     /// True if jobs behind the head of the queue may start before it.
     fn backfills(&self) -> bool {
+        false
+    }
+
+    /// True if the queue is in the order of the jobs' priorities, and of submission among equal ones.
+    fn heeds_priorities(&self) -> bool {
         false
     }
 
@@ -60,11 +65,11 @@ pub trait BatchPolicy: Policy {
 /// Treatment of a background job that may run in the foreground, but not on its own processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPromotion {
-    /// The job is killed and starts again.
+    /// The background job is killed and starts again in the foreground of other processors.
     Kill,
-    /// The job waits until its own processors are free.
+    /// The background job waits until the foreground of its own processors is free.
     Wait,
-    /// The job moves with the work that it has done.
+    /// The background job moves to the foreground of other processors with the work that it has done.
     Migrate,
 }
 
@@ -116,6 +121,12 @@ impl Algorithm {
         self.scheduling().backfills()
     }
 
+    /// True if the queue is in the order of the jobs' priorities, and of submission among equal ones.
+    #[must_use]
+    pub fn heeds_priorities(self) -> bool {
+        self.scheduling().heeds_priorities()
+    }
+
     /// Way in which the scheduler brings background jobs to the foreground; `None`: it uses one
     /// tier only.
     #[must_use]
@@ -133,6 +144,7 @@ impl Algorithm {
 schedulers! {
     fcfs::Fcfs,
     easy::Easy,
+    priority::Priority,
     keasy::Keasy,
     reasy::Reasy,
     measy::Measy,

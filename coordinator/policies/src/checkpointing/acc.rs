@@ -5,8 +5,8 @@ use dormouse_units::{Price, Span, Time};
 use super::{Checkpointing, Quote, TaskView, When};
 use dormouse_spot::before_hour_ends;
 
-/// Checkpoints at t_h − t_c − t_w, where t_h is the end of each hour, if the price is then above
-/// the application's bid: the checkpoint is kept by t_h − t_w, when the instance's user may end it.
+/// Checkpoints at t_h − t_c − t_w, where t_h is the end of each hour, if the price is then above the application's bid. The
+/// checkpoint is complete by t_h − t_w, when the instance's user may end it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AccCheckpoints {
     /// The application's bid; `None`: the VM's own bid.

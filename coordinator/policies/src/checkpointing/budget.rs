@@ -8,9 +8,9 @@ use super::{CheckpointPlan, CheckpointPoints, Checkpointing, Quote, TaskView, Wh
 /// Whether the last checkpoint that a budget pays for is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastCheckpoint {
-    /// The last checkpoint is taken as long before the task ends as the first comes after its beginning.
+    /// The last checkpoint is taken, one interval before the task ends.
     Kept,
-    /// The last checkpoint is due when the task ends, and not taken.
+    /// The last checkpoint would come when the task ends, and is not taken.
     AtTheEnd,
 }
 

@@ -4,8 +4,7 @@ use dormouse_units::{Ppm, Span, Time};
 
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// A checkpoint whenever this much emulated time has passed since the attempt began, or since the
-/// last checkpoint was kept.
+/// A checkpoint whenever this much emulated time has passed since the attempt began, or since its last checkpoint was complete.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EveryTime(pub(super) Span);
 

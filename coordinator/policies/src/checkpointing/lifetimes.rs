@@ -10,7 +10,7 @@ use dormouse_units::{Ppm, Span, Time, TypeName};
 use super::dp::{AfterFailure, Plan, Problem, ProblemError, Rules, Survival};
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// Share of VMs that are gone by the oldest age in a table, unless [`STATES`] forces a lower age.
+/// Share, from 0 to 1, of VMs that are gone by the oldest age in a table, unless [`STATES`] forces a lower age.
 const GONE: f64 = 0.999;
 const STATES: usize = 8_000_000;
 

@@ -28,7 +28,7 @@ pub struct Begun<'a> {
     pub market: Market,
     /// Time for which the VM had been usable when the attempt began.
     pub age: Span,
-    /// Part of the work that was kept.
+    /// Part of the work that a checkpoint held when the attempt began.
     pub kept: Ppm,
 }
 

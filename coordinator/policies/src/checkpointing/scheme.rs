@@ -3,18 +3,18 @@
 use dormouse_cloud::Market;
 use dormouse_units::{Attempt, Bytes, Ppm, Price, Span, TaskId, Time, TypeName};
 
-/// Reason for asking a scheme.
+/// Reason why a checkpoint scheme is asked about a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// An attempt at the task begins.
     Begins,
-    /// A checkpoint of the task was kept.
+    /// A checkpoint of the task is complete.
     Kept,
     /// A checkpoint of the task could not be taken; the task runs on.
     Failed,
     /// The price of the task's VM has changed.
     Price,
-    /// The time has come at which the scheme wanted to look again.
+    /// The time has come at which the scheme wanted to be asked again.
     Look,
 }
 
@@ -31,12 +31,11 @@ pub struct TaskView {
     pub memory: Bytes,
     /// Time that the whole work of the task takes on this VM at full speed.
     pub runtime: Span,
-    /// Part of the work that is kept, by a checkpoint of this attempt or of an earlier one.
+    /// Part of the work that a checkpoint of this attempt or of an earlier one holds.
     pub kept: Ppm,
     /// When this attempt began.
     pub begun: Time,
-    /// When the attempt's last checkpoint was kept or failed; if there was none, when the attempt
-    /// began.
+    /// When the attempt's last checkpoint was complete or failed; if there was none, when the attempt began.
     pub since: Time,
     /// Time that the task is stopped for a checkpoint.
     pub cost: Span,
@@ -76,14 +75,13 @@ pub struct Quote<'a> {
 /// When a task is to be checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At this time if the task runs then, else as soon as the task runs. The scheme is asked again once the checkpoint
-    /// is kept or has failed.
+    /// A checkpoint at this time if the task runs then, else as soon as the task runs. The scheme is asked again once the
+    /// checkpoint is kept or has failed.
     At(Time),
-    /// Not yet: the scheme wants to be asked again at this time, with [`Moment::Look`].
+    /// No checkpoint yet: the scheme wants to be asked again at this time, with [`Moment::Look`].
     Look(Time),
-    /// At these parts of the task's work, ascending. The parts are sent with the start of the attempt and hold for all
-    /// of it: the scheme is asked again when the next attempt begins. As an answer at any other moment this counts as
-    /// never.
+    /// Checkpoints at these parts of the task's work, ascending. The parts are sent with the start of the attempt and hold for all
+    /// of it: the scheme is asked again when the next attempt begins. As an answer at any other moment this counts as never.
     Points(Vec<Ppm>),
 }
 
@@ -92,12 +90,12 @@ pub enum When {
 pub trait Checkpointing: std::fmt::Debug + Send {
     /// When a task is to be checkpointed next; `None`: not again in this attempt.
     ///
-    /// The scheme is asked when an attempt begins and, unless all points are known, after each
-    /// checkpoint that was kept or failed, when the price of the VM changes, and when it wanted to
-    /// look again: its last answer holds. After a checkpoint a time that is not after `now` counts
-    /// as never, and so does a time to look again that is not after `now`: the scheme would be
-    /// asked for ever at one instant. Prices that change at an instant have changed before the
-    /// scheme is asked.
+    /// The scheme is asked when an attempt begins. Unless all points are known then, it is asked again after each checkpoint that
+    /// was completed or failed, when the VM's price changes, and at the times at which it wanted to be asked. Its last answer
+    /// holds.
+    ///
+    /// After a checkpoint, a time that is not after `now` counts as never, and so does a time to be asked again: else the scheme
+    /// would be asked for ever at one instant. Prices that change at an instant have changed before the scheme is asked.
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When>;
 }
 

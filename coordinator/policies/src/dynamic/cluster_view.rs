@@ -40,9 +40,9 @@ pub(crate) struct TaskProgress {
     pub(crate) settled: bool,
     /// True if the task has to wait until others are done.
     pub(crate) waits: bool,
-    /// The VM in whose queue or on whose vCPU the task is.
+    /// The VM in whose queue or on whose vCPU the task is; `None`: the task is on no VM.
     pub(crate) on: Option<VmId>,
-    /// The VM on which an attempt is still being stopped; no other attempt may start before.
+    /// The VM on which an attempt is still being stopped, so that no other attempt may start; `None`: there is none.
     pub(crate) held: Option<VmId>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct ClusterView {
     pub(crate) burst_on: BurstOn,
     pub(crate) spare_time: SpareTime,
     pub(crate) machines: ById<VmId, ScheduledVm>,
-    /// Types and markets whose last launch was refused, with no VM of them ended since.
+    /// Types and markets whose last launch was refused, unless a VM of that type and market has ended since.
     pub(crate) refused: BTreeSet<(KindId, Market)>,
     tasks: Vec<TaskProgress>,
     unsettled: usize,

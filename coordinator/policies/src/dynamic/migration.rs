@@ -12,7 +12,7 @@ use super::sites::{PlacementAttempts, PlacementSite};
 use super::token::WakeupPurpose;
 use crate::GivenUp;
 
-/// A task that lost its place and needs another.
+/// A task that has to leave its VM, or whose VM is gone, and that needs another VM.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AffectedTask {
     pub(crate) task: TaskId,
@@ -55,7 +55,8 @@ impl BagScheduler {
         self.migrate_by(context, affected, way, &BTreeSet::new());
     }
 
-    /// Like [`BagScheduler::migrate_tasks`], with the given attempts, and not to the VMs in `avoid`.
+    /// Like [`BagScheduler::migrate_tasks`], but makes only the attempts of Algorithm 4 that `way` selects, and uses
+    /// no VM in `avoid`.
     pub(crate) fn migrate_by(
         &mut self,
         context: &mut DecisionContext<'_>,

@@ -23,12 +23,11 @@ struct ReplacementType {
 }
 
 impl BagScheduler {
-    /// Replaces each hibernated VM by one on-demand VM at the last moment for that, and asks to be woken at
-    /// the next such moment.
+    /// Replaces each hibernated VM by one on-demand VM at the last moment at which such a VM can finish its tasks in time, and
+    /// requests a wake-up for the next last moment.
     ///
-    /// If a VM hibernated too late to be replaced, or if no on-demand VM can be had for its tasks, these
-    /// are migrated at once by Algorithm 4. So are tasks of a resumed VM that would end too late to survive
-    /// another hibernation.
+    /// If a VM hibernated too late to be replaced, or if no on-demand VM can be had for its tasks, its tasks are migrated at once
+    /// by Algorithm 4. So are tasks of a resumed VM that would end too late to survive another hibernation.
     pub(crate) fn replace_one_for_one(&mut self, context: &mut DecisionContext<'_>) {
         self.leave_late_vms(context);
         let waiting = self.view.machines.iter();

@@ -24,10 +24,10 @@ impl BagScheduler {
     /// Two kinds of tasks wait: those of hibernated VMs, and those of spot VMs that run but,
     /// resumed late, will end too late to be saved from another hibernation.
     ///
-    /// The last moment is found by trial runs of Algorithm 4: the latest time at which all waiting
-    /// tasks find on-demand VMs that are done with them by D, and so do the tasks of every other
-    /// spot VM should it hibernate too, before or after. If there is no such time, it is now: to
-    /// wait for a resume could then cost the deadline. All waiting tasks are migrated together.
+    /// The last moment is found by trial runs of Algorithm 4: the latest time at which on-demand VMs can still finish all waiting
+    /// tasks by D. They must also be able to finish the tasks of every other spot VM, should it hibernate before or after. If there
+    /// is no such time, the tasks are migrated now: to wait for a resume could then cost the deadline. All waiting tasks are
+    /// migrated together.
     pub(crate) fn postpone_migrations(&mut self, context: &mut DecisionContext<'_>) {
         let waits = self.view.machines.values().any(|m| is_waiting(&self.view, context.now, m));
         if !waits && is_survivable(&self.view, context.now) {

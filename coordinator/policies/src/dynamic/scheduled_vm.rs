@@ -35,9 +35,9 @@ pub(crate) struct QueuedTask {
 pub(crate) struct RunningTask {
     pub(crate) task: TaskId,
     pub(crate) mode: Mode,
-    /// When the task should end.
+    /// Time at which the task is expected to end.
     pub(crate) ends: Time,
-    /// Time since when no checkpoint has kept the task's work.
+    /// Time of the last checkpoint of this attempt or, before the first, of its start.
     pub(crate) since: Time,
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct ScheduledVm {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
     pub(crate) phase: VmPhase,
-    /// Time at which the VM will be killed, once announced; a hibernation or resume before then
-    /// changes nothing.
+    /// Announced time at which the VM will be killed; `None`: none is announced. A hibernation or resume before that time changes
+    /// nothing.
     pub(crate) doomed: Option<Time>,
     /// Time at which a booting VM is expected to be ready; afterwards the time at which it was.
     pub(crate) ready_at: Time,
     /// When the VM's first allocation cycle began.
     pub(crate) cycle_from: Time,
-    /// The wake-up that was requested at the end of a cycle.
+    /// Time of the pending wake-up at the end of an allocation cycle; `None`: none is pending.
     pub(crate) cycle_wake: Option<Time>,
     pub(crate) queue: VecDeque<QueuedTask>,
     pub(crate) running: Vec<RunningTask>,

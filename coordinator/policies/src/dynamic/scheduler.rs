@@ -19,7 +19,7 @@ use crate::{
 };
 use dormouse_units::Mode;
 
-/// Parts that a dynamic scheduler is made of.
+/// Settings that make a dynamic scheduler act as Burst-HADS, HADS or ILS on-demand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SchedulerParts {
     /// True if migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
@@ -27,7 +27,7 @@ pub(crate) struct SchedulerParts {
     /// Moment at which the tasks of a hibernated VM migrate.
     pub(crate) migrate: MigrateMoment,
     pub(crate) stealing: StealingRule,
-    /// The market of the VMs that are launched for tasks that come due during the run.
+    /// The market in which VMs are launched for tasks that become ready to start during the run.
     pub(crate) market: Market,
     /// Length of the allocation cycles: an idle VM is kept to the end of its cycle; `None`: idle VMs are
     /// given back at once.
@@ -48,9 +48,8 @@ impl SchedulerParts {
     };
 }
 
-/// Burst-HADS, HADS or ILS on-demand at run time, depending on its [`SchedulerParts`]: a pure state
-/// machine that launches the VMs of a plan at the first notice, and then reacts to what happens to
-/// VMs and tasks.
+/// The scheduler that runs Burst-HADS, HADS or ILS on-demand, depending on its [`SchedulerParts`]. It is a pure state machine that
+/// launches the VMs of a plan at the first notice, and then reacts to what happens to VMs and tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct BagScheduler {
     pub(crate) view: ClusterView,
@@ -65,7 +64,7 @@ pub(crate) struct BagScheduler {
     pub(crate) max_retries: u32,
     pub(crate) retries: u32,
     pub(crate) retry_armed: bool,
-    /// Time of the wake-up that HADS last requested to migrate tasks.
+    /// Time of the pending wake-up at which HADS migrates tasks; `None`: none is pending.
     pub(crate) migrate_at: Option<Time>,
     /// The reason for which the first task was given up; `None`: no task was given up.
     pub(crate) given_up: Option<GivenUp>,
@@ -83,7 +82,9 @@ impl BagScheduler {
         parts: SchedulerParts,
     ) -> Result<Box<dyn Policy>, PlanError> {
         let name = given.config.name;
-        let plan = plan.ok_or_else(|| PlanError::BadPlan(format!("{name} needs one")))?;
+        let plan = plan.ok_or_else(|| {
+            PlanError::BadPlan(format!("{name} needs a plan, and none was given"))
+        })?;
         Ok(Box::new(Self::new(given.config, given.problem, plan, parts)))
     }
 
@@ -195,8 +196,8 @@ impl BagScheduler {
         self.reconsider_migrations(context);
     }
 
-    /// Handles the notice that the VM will be killed at `at`: tasks that won't end before take a
-    /// checkpoint and leave, now or once the VM is gone.
+    /// Handles the notice that the VM will be killed at `at`: tasks that won't end before take a checkpoint and move to other VMs,
+    /// now or once the VM is gone.
     fn vm_preempting(&mut self, context: &mut DecisionContext<'_>, vm: VmId, at: Time) {
         let Some(machine) = self.view.machines.get_mut(&vm) else { return };
         let running = machine.phase == VmPhase::Ready;
@@ -352,7 +353,7 @@ impl BagScheduler {
         }
     }
 
-    /// When every task is finished or given up, gives all VMs back.
+    /// When every task is finished or given up, gives all VMs back; returns whether that is so.
     pub(crate) fn end_if_settled(&mut self, context: &mut DecisionContext<'_>) -> bool {
         if self.view.all_settled() {
             let vms: Vec<_> = self.view.machines.keys().copied().collect();

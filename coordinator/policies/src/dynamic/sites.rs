@@ -37,7 +37,7 @@ pub(crate) struct PlacementAttempts {
     pub(crate) spot: bool,
     /// True if, instead of the four attempts, the task goes to the regular on-demand VM on which it ends first.
     pub(crate) soonest: bool,
-    /// For a task that comes due during the run: the market in which a VM is launched for the task, between attempts 3
+    /// For a task that becomes ready to start during the run: the market in which a VM is launched for the task, between attempts 3
     /// and 4. If no spot VMs are allowed, only the on-demand market.
     pub(crate) arrival: Option<Market>,
 }
@@ -50,7 +50,8 @@ pub(crate) const WAYS: [PlacementAttempts; 3] = [
 ];
 
 impl PlacementAttempts {
-    /// The attempts for a task that comes due during the run, with VMs launched in this market.
+    /// The attempts of Algorithm 4 that place a task which becomes ready to start during the run, with VMs launched
+    /// in this market.
     pub(crate) fn of_arrival(market: Market) -> Self {
         let spot = market == Market::Spot;
         Self { burst: false, spot, soonest: false, arrival: Some(market) }
@@ -176,9 +177,9 @@ impl ClusterView {
         self.is_safe(site, task, slot).then_some((slot, length))
     }
 
-    /// True if a task in this slot ends by the deadline D, or early enough for its successors, and, on a spot VM,
-    /// leaves time to redo the work that another hibernation would affect: more than a boot and the longest task. (The
-    /// paper asks for the longest task only; a migration that has to launch a VM would then be late.)
+    /// True if a task in this slot ends by the deadline D, or early enough for its successors. On a spot VM the task must also
+    /// leave time to redo the work that another hibernation would affect: more than a boot and the longest task. (The paper asks
+    /// for the longest task only; a migration that has to launch a VM would then be late.)
     pub(crate) fn is_safe(&self, site: &PlacementSite, task: TaskId, slot: TaskSlot) -> bool {
         let longest = site.longest.max(self.problem.longest_time(task));
         match site.market {

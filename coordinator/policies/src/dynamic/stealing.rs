@@ -121,8 +121,8 @@ impl BagScheduler {
         market && machine.takes_work() && self.view.type_of_vm(machine).burstable.is_none()
     }
 
-    /// The task that could be stolen from a VM, the last of its queue; `packing` is a buffer to
-    /// compute its end.
+    /// The last task in a VM's queue, which could be stolen; `None`: nothing can be stolen from the VM. `packing` is a buffer to
+    /// compute the task's end.
     fn last_queued(&self, now: Time, vm: VmId, packing: &mut VcpuPacking) -> Option<StealableTask> {
         let machine = self.view.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
         let task = machine.queue.back()?.task;

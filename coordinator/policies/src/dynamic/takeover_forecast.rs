@@ -193,7 +193,7 @@ impl<'a> TakeoverForecast<'a> {
         self.can_take_over(at, &self.rescuers, TaskSelection::All)
     }
 
-    /// Index of the first moment at which the tasks of spot VMs can't be migrated in time.
+    /// Index of the first moment at which the tasks of spot VMs can't be migrated in time; `None`: they always can.
     pub(crate) fn first_too_late(&self) -> Option<usize> {
         self.first_failure(&self.moments, &self.rescuers, TaskSelection::All)
     }
@@ -254,7 +254,8 @@ impl<'a> TakeoverForecast<'a> {
         self.is_certain(at, at, sites, whose) || self.fits_by_trial(at, sites, whose)
     }
 
-    /// True if Algorithm 4 places all tasks that are left at `at` so that they end in time.
+    /// True if Algorithm 4 places all selected tasks of spot VMs that have not ended by `at` so that they end in
+    /// time.
     fn fits_by_trial(&self, at: Time, sites: &TakeoverVms, whose: TaskSelection) -> bool {
         self.place_tasks::<(), ()>(at, sites, whose, |_| ()).is_some()
     }
@@ -347,7 +348,7 @@ impl<'a> TakeoverForecast<'a> {
         })
     }
 
-    /// Total work of the selected tasks that are left at `at`.
+    /// Total work of the selected tasks of spot VMs that are expected to end after `at`.
     fn work_left(&self, at: Time, whose: TaskSelection) -> WorkBounds {
         let first = self.work_from.partition_point(|&(end, _)| end <= at);
         let [waiting, others] = self.work_from.get(first).map(|left| left.1).unwrap_or_default();

@@ -35,7 +35,7 @@ struct VmLanes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CountedVcpus {
     All,
-    /// As many vCPUs as can be used whatever memory the tasks need, counted so that those free latest come first.
+    /// As many vCPUs as can be used whatever memory the tasks need, chosen from the VM's vCPUs that are free latest.
     Certain,
 }
 

@@ -5,13 +5,13 @@ use dormouse_units::VmId;
 /// Reason for a wake-up, kept in the upper half of its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeupPurpose {
-    /// A VM's allocation cycle ends.
+    /// The scheduler wakes up at the end of a VM's allocation cycle.
     CycleEnd(VmId),
-    /// The last moment to migrate hibernated tasks (HADS).
+    /// The scheduler wakes up at the last moment to migrate tasks of hibernated VMs (HADS).
     Migrate,
-    /// Refused launches may be tried again.
+    /// The scheduler wakes up to try refused launches again.
     Retry,
-    /// The last moment to checkpoint the tasks of a VM that will be killed.
+    /// The scheduler wakes up at the last moment to checkpoint the tasks of a VM that will be killed.
     LastCheckpoint(VmId),
 }
 

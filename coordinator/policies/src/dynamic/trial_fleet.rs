@@ -14,7 +14,7 @@ use crate::problem::KindId;
 /// The rule by which tasks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlacementOrder {
-    /// As in Algorithm 4: on VMs that are busy, then on new ones, by D.
+    /// Tasks are placed as in Algorithm 4: on busy VMs first, then on new ones, where they end by D.
     Attempts,
     /// Each task goes to the VM on which it ends first.
     Soonest,
@@ -28,7 +28,7 @@ pub(crate) struct TrialPlacement {
     pub(crate) length: Span,
 }
 
-/// Length that stands for "can't run on this type".
+/// Time of a task that stands for "can't run on this type".
 pub(crate) const UNABLE: Span = Span::from_micros(u64::MAX);
 
 /// Sort key of places, least first: rank of the VM among those tried in turn, end of the task, true
@@ -61,7 +61,7 @@ enum BusyVms {
 }
 
 impl BusyVms {
-    /// The earliest start of a task and the index of its VM.
+    /// The earliest start of a task on these VMs and the index of its VM; `None`: no VM has tasks yet.
     fn earliest_start(&self, length: Span, memory: Bytes) -> Option<(Time, usize)> {
         match self {
             Self::Lanes(lanes) => lanes.peek().map(|first| first.0),

@@ -35,12 +35,12 @@ pub(crate) struct SearchPool {
 /// The markets, in the order of their rows in [`SearchPool::lengths`].
 const MARKETS: [Market; 2] = [Market::Spot, Market::OnDemand];
 
-/// The row of an offer's lengths.
+/// Row of [`SearchPool::lengths`] that holds the run times on this type and market.
 fn row_of_offer((kind, market): Offer) -> usize {
     MARKETS.len() * kind + usize::from(market == Market::OnDemand)
 }
 
-/// Length that stands for "can't run on this type".
+/// Run time of a task that stands for "can't run on this type".
 pub(crate) const NEVER: Span = Span::from_micros(u64::MAX);
 
 impl SearchPool {

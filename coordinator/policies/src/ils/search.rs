@@ -11,7 +11,7 @@ use crate::packing::VcpuPacking;
 use crate::problem::SchedulingProblem;
 use crate::{BagSchedulerConfig, CostScale, LocalSearchRule, RelaxRule};
 
-/// Result of the search.
+/// Result of the ILS: the best assignment found.
 pub(crate) struct SearchResult {
     pub(crate) best: TaskAssignment,
     /// Number of moves whose fitness was computed.
@@ -23,12 +23,12 @@ struct LocalSearch<'a> {
     config: &'a BagSchedulerConfig,
     pool: SearchPool,
     scale: FitnessScale,
-    /// Lower bound of the cost of any solution.
+    /// Lower bound of the cost of any solution, in nano-dollars per hour × microseconds.
     least_cost: u128,
     /// A fitness, and the end that a VM must stay below: if a VM ends at that time or later, no solution is
     /// better than the fitness.
     hopeless: (f64, Span),
-    /// Number of moves of one attempt.
+    /// Number of moves in one attempt of the local search to improve a solution.
     moves: usize,
     random: RandomStream,
     packing: VcpuPacking,
@@ -37,9 +37,8 @@ struct LocalSearch<'a> {
 
 /// Improves `initial` over the regular VMs of `market`.
 ///
-/// The text returns a local search's best solution to the caller, compares it under `D_spot` and
-/// still expects solutions beyond `D_spot` (III-C, burst allocation): here solutions are accepted
-/// under the relaxed limit, and by fitness alone [choice].
+/// The paper's text compares a local search's best solution under `D_spot`, and still expects solutions beyond `D_spot` (III-C,
+/// burst allocation). Here solutions are accepted under the relaxed limit, and by fitness alone [choice].
 pub(crate) fn improve_map(
     problem: &SchedulingProblem,
     config: &BagSchedulerConfig,

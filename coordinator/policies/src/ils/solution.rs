@@ -138,16 +138,16 @@ impl TaskMap {
         self.ends[vm]
     }
 
-    /// Lower bound of the cost of the tasks that have a VM, whichever VMs they are on.
+    /// Lower bound of the cost of the tasks that have a VM, whichever VMs they are on, in nano-dollars per hour ×
+    /// microseconds.
     pub(crate) fn least_cost(&self, pool: &SearchPool) -> u128 {
         let placed = (0..self.vm_of.len()).filter(|position| self.vm_of[*position] != u32::MAX);
         placed.map(|position| pool.least_cost(position)).sum()
     }
 
-    /// Updates the lower bound of the end of a VM that has got or lost a task. The VM ends no sooner than
-    /// if its work were spread evenly over its vCPUs; where memory never binds, it also ends no sooner than
-    /// `least`: one more task never makes a vCPU free sooner, and adds its length to the vCPUs' total busy
-    /// time.
+    /// Updates the lower bound of the end of a VM that has got or lost a task. The VM ends no sooner than if its work were spread
+    /// evenly over its vCPUs. Where memory never binds, it also ends no sooner than `least`: with one more task no vCPU is free
+    /// sooner, and the total busy time is longer.
     fn bound(&mut self, pool: &SearchPool, vm: usize, least: Span) {
         let spread = pool.spread_time(vm, self.work[vm]);
         self.set_end(pool, vm, if pool.is_packed(vm) { spread } else { spread.max(least) });

@@ -15,8 +15,8 @@ use crate::provision::BuyingOrder;
 struct RescueTimes {
     /// Time that the task takes on the slowest on-demand type.
     on_demand: Span,
-    /// The last moment at which the task may start on a spot VM: if that VM is preempted at the task's very end, an
-    /// on-demand VM launched then can still run the whole task in time.
+    /// The last moment at which the task may start on a spot VM. If the VM is then preempted just before the task ends, an
+    /// on-demand VM launched at that time can still run the whole task by the deadline.
     last_spot_start: Time,
     /// Time before the deadline that the task and those that follow it need on on-demand VMs.
     need: Span,
@@ -105,8 +105,8 @@ impl LastMoments {
         Reverse(self.of_tasks.get(task.get() as usize).map_or(Span::ZERO, |times| times.on_demand))
     }
 
-    /// The last moment at which on-demand VMs, if launched then, are sure to do all remaining work by the
-    /// deadline, whatever the order of the tasks; `None` if nothing is left, or no VM is sold on demand.
+    /// The last moment at which newly launched on-demand VMs are sure to do all remaining work by the deadline, whatever the order
+    /// of the tasks. `None`: nothing is left, or no VM is sold on demand.
     ///
     /// If each task has a vCPU of its own, the longest task decides. Else no list schedule on m vCPUs ends
     /// later than the work divided by m plus the longest task (Graham 1966).

@@ -20,11 +20,11 @@ const LAST_MOMENT: u64 = 1;
 
 /// Runs a bag on spot VMs as long as on-demand VMs could still do the rest by the deadline.
 ///
-/// Spot VMs are launched for waiting tasks, the cheapest type first, each up to its limit. A task whose VM
-/// hibernates continues when that VM resumes, or starts again on another spot VM with a free vCPU,
-/// whichever is first. On-demand VMs are launched at two last moments: for a single task, when it could not
-/// be done in time any more if it lost one more spot VM; and for all waiting tasks, when on-demand VMs
-/// alone are only just sure to do all remaining work. After that, on-demand VMs are used like spot VMs.
+/// Spot VMs are launched for waiting tasks, the cheapest type first, each up to its limit. A task whose VM hibernates continues
+/// when that VM resumes, or starts again on another spot VM with a free vCPU, whichever is first. On-demand VMs are launched at two
+/// last moments. For a single task, this is when it could not be done in time any more if it lost one more spot VM. For all waiting
+/// tasks, it is when on-demand VMs alone are only just sure to do all remaining work. After that, on-demand VMs are used like spot
+/// VMs.
 ///
 /// Where no on-demand VM can be had, urgent tasks run on spot VMs nevertheless.
 #[derive(Debug)]

@@ -40,6 +40,6 @@ impl Policy for UnstartedProgram {
     }
 
     fn handle(&mut self, _: Time, _: &[Notice], _: &mut Vec<Decision>) {
-        self.failure = Some("the scheduler is a program, and nobody started it");
+        self.failure = Some("the scheduler is a program, which was not started");
     }
 }

@@ -9,37 +9,37 @@ use serde_json::{Map, Value};
 
 use crate::PlanError;
 
-/// The program that schedules, and what it is told.
+/// Settings of a scheduler that is a separate program: how it is started, and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ProgramConfig {
-    /// The program and its arguments; no shell looks at them. A program with a slash in it, and arguments
-    /// that begin with `./` or `../`, are relative to this file; one without is searched in PATH.
+    /// The program and its arguments, which no shell interprets. A program with a slash in its name, and arguments that
+    /// begin with `./` or `../`, are relative to the experiment file. A program without a slash is searched in PATH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["./mine.py"]]))]
     pub command: Vec<String>,
-    /// A scheduler that is compiled into this `dormouse`, by its name, in place of a command.
+    /// Name of a scheduler that is compiled into this `dormouse`, in place of `command`, which is started if this is not
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linked: Option<String>,
-    /// What the scheduler is called in tables; without it the file name of its program, less what comes
-    /// after the last dot.
+    /// Name of the scheduler in tables; if not given, the file name of its program without the last extension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Longest time that an answer may take, real time.
+    /// Longest real time that the program may take for an answer.
     #[serde(default = "ten_seconds")]
     #[schemars(extend("least" = "1ms"))]
     pub limit: Span,
-    /// Processors that the program may use in virtual time.
+    /// Processors that the program may use in a virtual run; `one` if not given.
     #[serde(default, skip_serializing_if = "ProgramProcessors::is_default")]
     pub processors: ProgramProcessors,
-    /// Environment of the program, beside PATH and LANG.
+    /// Environment variables of the program, in addition to PATH and LANG.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Boot that schedulers which plan allow for, so that an experiment which says it can be given a
-    /// program, too; the program is told the boot of the cloud.
+    /// Boot time that planning schedulers allow for; the program is told the boot time of the cloud instead. The key is accepted
+    /// here so that an experiment that has it can be run with a program, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_allowance: Option<Span>,
-    /// Parameters of the program, of whatever form; it is given them as they stand here.
+    /// Parameters of the program, of any form; the program receives them as they are written here.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
 }
@@ -49,10 +49,11 @@ pub struct ProgramConfig {
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Processors")]
 pub enum ProgramProcessors {
-    /// The processor of the run, which waits while the program decides: asking takes a fifth of the time.
+    /// The program runs on the processor of the run, which waits while the program decides; an exchange then takes a fifth
+    /// of the time that it takes with `all`.
     #[default]
     One,
-    /// All: for a program that computes on several at once.
+    /// The program may use all processors, which is of use to a program that computes on several at once.
     All,
 }
 
@@ -92,7 +93,7 @@ impl ProgramConfig {
                 return wrong("command", "[]".to_owned(), want);
             }
             (Some(_), Some(linked)) => {
-                return wrong("linked", linked.clone(), "take it out, or take command out");
+                return wrong("linked", linked.clone(), "give either command or linked, not both");
             }
             (Some(""), None) => {
                 return wrong(

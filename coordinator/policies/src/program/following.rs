@@ -68,7 +68,7 @@ impl Policy for Following {
     }
 }
 
-/// Text that identifies a notice, without its time and details, so that notices of the same thing compare equal.
+/// Text that identifies a notice without its time and details: notices of one kind about the same task and VM compare equal.
 fn notice_key(notice: &Notice) -> String {
     match notice {
         Notice::TaskStarted { task, vm, .. } => format!("started {task} {vm}"),

@@ -63,8 +63,8 @@ impl Customers {
         }
     }
 
-    /// Handles a wake-up for a VM: terminates the VM if it has run for its time. It has not if it was
-    /// stopped since the wake-up was requested.
+    /// Handles a wake-up for a VM: terminates the VM if it has run for its requested time. A VM that was stopped since the wake-up
+    /// was requested has not.
     fn on_wakeup(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(OpenRequest { left, since: Some(since) }) = self.open.get(&vm) else { return };
         if *since + *left <= now {

@@ -14,16 +14,15 @@ use crate::parameters::ParameterSchema;
 use crate::{BagSchedulerConfig, Fleet, GivenUp, Plan, PlanError, Policy, feasibility};
 use dormouse_spot::{HOUR, before_hour_ends};
 
-/// The scheduler `acc`: runs tasks in the order of the bag on spot VMs, which the user ends for their
-/// price, not the provider.
+/// The scheduler `acc`: runs tasks in the order of the bag on spot VMs. The user, not the provider, ends VMs that cost too much.
 pub(super) struct Acc;
 
 /// Parameters that only the scheduler `acc` has.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct OwnParameters {
-    /// How long before the end of an hour a VM is ended that costs more than its bid (t_w); that of
-    /// `[checkpoint]` with policy "acc" where it is not given, else 1m.
+struct AccParameters {
+    /// How long before the end of an hour a VM is ended if it costs more than its bid (t_w); if it is not given, `look` of
+    /// `[checkpoint]` with policy "acc", else 1m.
     #[schemars(extend("least" = "1us"), example = "1m")]
     look: Option<Span>,
 }
@@ -41,7 +40,7 @@ impl ListedBagScheduler for Acc {
     }
 
     fn parameters(&self) -> ParameterSchema {
-        ParameterSchema::from_type::<OwnParameters>()
+        ParameterSchema::from_type::<AccParameters>()
     }
 
     fn build(
@@ -50,12 +49,10 @@ impl ListedBagScheduler for Acc {
         plan: Option<Plan>,
     ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
-            return Err(PlanError::BadPlan(
-                "acc decides during the run and takes no plan".to_owned(),
-            ));
+            return Err(PlanError::TakesNoPlan { scheduler: "acc", why: "decides during the run" });
         }
         feasibility::check_fleet(&given)?;
-        let OwnParameters { look } = given.config.own.read()?;
+        let AccParameters { look } = given.config.own.read()?;
         let (kept, bid) = match given.checkpoints.scheme {
             CheckpointScheme::Acc { bid: None, .. } => {
                 let want = "[checkpoint] policy \"acc\" has to name a bid: the VMs have none";
@@ -86,11 +83,10 @@ impl ListedBagScheduler for Acc {
     }
 }
 
-/// The policy ACC. The provider gets no bid, so it takes no VM away for its price. At `look` before the end
-/// of each hour for which a VM is charged, the policy checks the VM's price. If the price is above the bid,
-/// the VM is given back, and launched again once the price is within the bid. If a checkpoint should have
-/// begun before, by the checkpointing scheme, and is not complete yet, the policy first waits for the
-/// checkpoint, at most to the end of the hour.
+/// The policy ACC. The provider gets no bid, so it preempts no VM because of its price. At `look` before the end of each hour for
+/// which a VM is charged, the policy checks the VM's price. If the price is above the bid, the VM is given back, and launched again
+/// once the price is within the bid. If a checkpoint should have begun before, by the checkpointing scheme, and is not complete
+/// yet, the policy first waits for the checkpoint, at most to the end of the hour.
 #[derive(Debug)]
 struct ApplicationCentric {
     order: InOrder,
@@ -125,12 +121,12 @@ struct PendingEnd {
 struct RunningAttempt {
     vm: VmId,
     begun: Time,
-    /// When the attempt's last checkpoint was kept.
+    /// When the attempt's last checkpoint was complete; `None`: it has none.
     kept: Option<Time>,
 }
 
 impl RunningAttempt {
-    /// True if a checkpoint of the attempt was kept at the time `at` or later.
+    /// True if a checkpoint of the attempt was complete at the time `at` or later.
     fn is_kept_since(&self, at: Time) -> bool {
         self.kept.is_some_and(|kept| kept >= at)
     }

@@ -47,7 +47,11 @@ impl ListedBagScheduler for BatchService {
         }
         if limit < own.vms_per_job {
             let value = format!("{}, of a type of which {limit} can be had", own.vms_per_job);
-            return wrong("vms-per-job", value, "a job needs all its VMs at the same time");
+            return wrong(
+                "vms-per-job",
+                value,
+                "a job needs all its VMs at the same time: ask for no more than can be had",
+            );
         }
         if !tasks.is_multiple_of(own.vms_per_job) {
             let value = format!("{} for {tasks} tasks", own.vms_per_job);
@@ -94,7 +98,7 @@ impl ListedBagScheduler for BatchService {
     }
 }
 
-/// Lifetime law of VMs of a type; `None`: the provider never takes them away.
+/// Lifetime law of VMs of a type; `None`: the provider never preempts them.
 fn lifetime_law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
     let place = OfType::find_place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
     place.map(|place| config.laws[place].of.clone())
@@ -133,7 +137,7 @@ fn choose_type(given: &SchedulerInput<'_>, own: &ServiceConfig) -> Result<KindId
             return Err(PlanError::Parameter { key: "type", value, want });
         }
         let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
-        return Err(PlanError::NothingOffered { scheduler, what: "type in its market", known });
+        return Err(PlanError::NothingOffered { scheduler, what: "a type in its market", known });
     }
     feasibility::check_tasks(problem, bag, &offered)?;
     let runs_all =

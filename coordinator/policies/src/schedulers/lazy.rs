@@ -25,7 +25,10 @@ impl ListedBagScheduler for Lazy {
         plan: Option<Plan>,
     ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
-            return Err(PlanError::BadPlan("lazy decides as it goes".to_owned()));
+            return Err(PlanError::TakesNoPlan {
+                scheduler: "lazy",
+                why: "decides during the run",
+            });
         }
         BuyingOrder::check_offers(&given)?;
         Ok(Box::new(LazyScheduler::new(given.config, given.problem)))

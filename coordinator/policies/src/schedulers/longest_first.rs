@@ -6,10 +6,9 @@ use crate::in_order::InOrder;
 use crate::provision::BuyingOrder;
 use crate::{Plan, PlanError, Policy};
 
-/// Runs the longest task first, on spot VMs of the cheapest type up to its limit, then of the next, as long
-/// as a task has no vCPU. A task whose VM is hibernated or taken away continues at once, on an on-demand VM
-/// if no vCPU is free; a VM that resumes is used again. The rule considers neither the deadline nor
-/// probabilities. If a plan is given, the scheduler only carries out the plan.
+/// Runs the longest task first, on spot VMs of the cheapest type up to its limit, then of the next, as long as a task has no vCPU.
+/// A task whose VM is hibernated or preempted continues at once, on an on-demand VM if no vCPU is free; a VM that resumes is used
+/// again. The rule considers neither the deadline nor probabilities. If a plan is given, the scheduler only carries out the plan.
 pub(super) struct LongestFirst;
 
 impl ListedBagScheduler for LongestFirst {

@@ -29,8 +29,8 @@ impl ListedBagScheduler for BagSchedulerProgram {
     ) -> Result<Box<dyn Policy>, PlanError> {
         given.config.own.read::<ProgramConfig>()?.check()?;
         if plan.is_some() {
-            let why = "a scheduler that is a program makes its plans itself; leave the plan out";
-            return Err(PlanError::BadPlan(why.to_owned()));
+            let why = "is a program that plans by itself";
+            return Err(PlanError::TakesNoPlan { scheduler: "program", why });
         }
         Ok(Box::new(UnstartedProgram::new(Delivery::Immediate)))
     }

@@ -43,7 +43,7 @@ pub(super) struct ServiceCluster {
     /// Greatest number of VMs at a time.
     most: usize,
     policy: ReusePolicy,
-    /// Lifetime law of the VMs; `None`: the provider never takes them away.
+    /// Lifetime law of the VMs; `None`: the provider never preempts them.
     law: Option<Lifetimes>,
 }
 
@@ -66,7 +66,8 @@ impl ServiceCluster {
         id
     }
 
-    /// Value of a VM for a job of this expected length, less is better; `None`: a new VM is better.
+    /// Value of a VM for a job of this expected length, in hours or as a probability depending on the policy; less is
+    /// better. `None`: a new VM is better.
     fn value_of_vm(&self, now: Time, vm: &ClusterVm, job: Option<Span>) -> Option<f64> {
         if !vm.used && vm.ready.is_none() {
             return Some(0.0);

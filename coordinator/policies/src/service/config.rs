@@ -8,36 +8,36 @@ use serde_json::{Map, Value};
 
 use super::ReusePolicy;
 
-/// What can be set about the batch service, and nothing else has.
+/// Settings that only the batch service has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub struct ServiceConfig {
-    /// VMs that a job runs on together: so many tasks of the bag in a row are one job, each what it does on
-    /// one VM.
+    /// Number of VMs that a job runs on together, with one task of the bag on each: this many consecutive tasks of the bag make one
+    /// job.
     #[schemars(range(min = 1, max = 100_000))]
     pub vms_per_job: u32,
-    /// Most VMs at a time.
+    /// Greatest number of VMs at a time.
     #[schemars(range(min = 1, max = 100_000))]
     pub vms: u32,
-    /// Their type; where it is not given, the cheapest on which every task can run.
+    /// Instance type of the VMs; if it is not given, the cheapest on which every task can run.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
-    /// How they are bought.
+    /// Market in which the VMs are bought.
     pub market: Market,
-    /// When a job goes to a VM that has run others.
+    /// Rule by which a job takes an idle VM that has run other jobs, or a new VM.
     pub reuse: ReusePolicy,
-    /// How long a VM that is idle is kept.
+    /// How long an idle VM is kept.
     pub spare: Span,
-    /// How long a job is expected to take before one has ended; where it is not given, VMs that are there
-    /// are reused until then, whatever their age.
+    /// Run time that is expected of a job before the first job has ended; if it is not given, existing VMs are reused until
+    /// then, whatever their age.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("least" = "1us"), example = "14m")]
     pub first_estimate: Option<Span>,
-    /// How often a job may lose a VM before it is given up.
+    /// Number of lost VMs after which a job is given up.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_preemptions: u32,
-    /// Law of lifetimes that the scheduler assumes for VMs, written like an [[interruption]] of model "lifetime"; if
-    /// not given, the law by which they really live.
+    /// Law of lifetimes that the scheduler assumes for VMs, written like an [[interruption]] of model "lifetime"; if not given, the
+    /// law by which VMs are really preempted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<Map<String, Value>>,
 }

@@ -5,7 +5,6 @@ mod bags;
 mod cluster;
 mod config;
 mod job;
-mod length;
 mod reuse;
 mod running_time;
 mod scheduler;

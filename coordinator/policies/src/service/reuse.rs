@@ -21,18 +21,18 @@ pub enum ReusePolicy {
     Probability,
     /// (F(s + T) − F(s)) / (1 − F(s)), the chance of a failure given that the VM has lived to s.
     ConditionalProbability,
-    /// The VM that is there, whatever its age: as if lifetimes had no memory.
+    /// A job always takes an existing VM, whatever the VM's age: as if lifetimes had no memory.
     Always,
-    /// A new VM for every job.
+    /// Every job takes a new VM.
     Never,
 }
 
 /// Both sides of the comparison of an idle VM and a new one, in hours or as probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReuseComparison {
-    /// Value for the existing VM.
+    /// Value for the existing VM, in hours or as a probability; less is better.
     pub here: f64,
-    /// Value for a new VM.
+    /// Value for a new VM, in hours or as a probability; less is better.
     pub anew: f64,
 }
 
@@ -59,8 +59,8 @@ impl ReusePolicy {
         }
     }
 
-    /// Compares a VM of `age` hours with a new one for a job of `job` hours. A VM that can't live long enough for the
-    /// job counts as infinitely bad, whatever the policy.
+    /// Compares a VM of `age` hours with a new one for a job of `job` hours. A VM that can't live long enough for the job counts as
+    /// infinitely bad, except under the policy `Always`.
     #[must_use]
     pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> ReuseComparison {
         match self {

@@ -19,11 +19,10 @@ pub(super) const RETRY: u64 = 1 << 32;
 /// Token of the wake-up for the next bag.
 pub(super) const NEXT_BAG: u64 = RETRY + 1;
 
-/// Runs the submitted jobs in their order. A job starts once it has all its VMs: idle ones that by
-/// their age are at least as good as new ones, then new ones. If it loses a VM, its other tasks are
-/// stopped and it comes first again: its tasks that have ended stay so, and the rest go on from
-/// their checkpoints where they have any. Idle VMs that are worse than new ones are given back, and
-/// so is a spare after its time.
+/// Runs the submitted jobs in their order. A job starts once it has all its VMs: idle ones that by their age are at least as good
+/// as new ones, then new ones. If it loses a VM, its other tasks are stopped and it comes first again: its tasks that have ended
+/// stay so, and the rest continue from their checkpoints where they have any. Idle VMs that are worse than new ones are given back,
+/// and so are spare VMs after a time.
 #[derive(Debug)]
 pub(crate) struct BatchServicePolicy {
     config: ServiceConfig,
@@ -38,13 +37,13 @@ pub(crate) struct BatchServicePolicy {
     retries: u32,
     /// True if a launch was refused: nothing is launched until the next try.
     is_refused: bool,
-    /// Time at which refused launches are tried again.
+    /// Time at which refused launches are tried again; `None`: no try is pending.
     retry: Option<Time>,
 }
 
 impl BatchServicePolicy {
-    /// A service for tasks that are submitted at these times, on VMs of this type that live by this
-    /// law; without a law, VMs are never taken away.
+    /// A service for tasks that are submitted at these times, on VMs of this type whose lifetimes follow this law; without a law,
+    /// VMs are never preempted.
     pub(crate) fn new(
         general: &BagSchedulerConfig,
         config: ServiceConfig,
@@ -159,6 +158,8 @@ impl BatchServicePolicy {
         }
         (job.phase, job.begun) = (JobPhase::Running, now);
         self.retries = 0;
+        // Launches that were given up are tried again: VMs were granted since.
+        self.is_refused &= self.retry.is_some();
         for (&vm, &(task, reason)) in &job.on {
             if let Some(vm) = vms.get_mut(&vm) {
                 vm.used = true;
@@ -276,7 +277,7 @@ impl BatchServicePolicy {
         }
     }
 
-    /// The task that runs or ran on a VM of a running job, and the job's index.
+    /// The task that runs or ran on a VM of a running job, and the job's index; `None`: no running job has the VM.
     fn task_on_vm(&self, vm: VmId) -> Option<(TaskId, usize)> {
         let place = self.cluster.vms.get(&vm)?.job?;
         let job = self.jobs.get(place).filter(|job| job.phase == JobPhase::Running)?;

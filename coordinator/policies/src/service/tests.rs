@@ -210,6 +210,25 @@ fn refused_launches_are_tried_again_and_then_no_more() {
     assert_eq!(short(&bench.ready(180, 2)), "0@0 1@2");
 }
 
+/// Launches that were given up are tried again once a job has begun on a VM that was granted since.
+#[test]
+fn a_job_that_begins_has_launches_tried_again() {
+    let general = BagSchedulerConfig { max_retries: 0, ..BagSchedulerConfig::default() };
+    let (config, kind) = (ServiceConfig { vms: 2, ..config() }, ("x".into(), Some(bathtub())));
+    let mut bench = Bench(BatchServicePolicy::new(&general, config, &[Time::ZERO; 2], kind));
+    assert_eq!(short(&bench.hears(0, Notice::Begin)), "+0 +1");
+    let refused =
+        |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new(), unavailable: false };
+    assert_eq!(short(&bench.hears(0, refused(1))), "");
+    assert_eq!(bench.0.given_up(), Some(GivenUp::Launches));
+    assert_eq!(short(&bench.ready(60, 0)), "0@0 +2");
+    assert_eq!(bench.0.given_up(), None);
+    // A job that has begun, and whose VM is lost, changes nothing.
+    assert_eq!(short(&bench.hears(60, refused(2))), "");
+    bench.lost(70, 0);
+    assert_eq!(bench.0.given_up(), Some(GivenUp::Launches));
+}
+
 /// Launches for a new bag are tried even if those for the bag before were refused so often that they were
 /// given up, and even if an old wake-up is still pending; so they are after a change of price.
 #[test]

@@ -45,8 +45,10 @@ fn paid_s(name: BagSchedulerName, keep_idle: KeepIdle, boot: bool, by: bool) -> 
     vms.extend(by.then(|| vm("t", Market::OnDemand, None)));
     let plan = Plan { makespan: Span::from_secs(2_000), ..Plan::unreckoned(name, vms) };
     let config = BagSchedulerConfig { keep_idle, ..BagSchedulerConfig::paper(name) };
-    let terms =
-        ProviderTerms { billing: BillingTerms { boot, frozen: false }, ..ProviderTerms::default() };
+    let terms = ProviderTerms {
+        billing: BillingTerms { boot, ..BillingTerms::default() },
+        ..ProviderTerms::default()
+    };
     planned_bill(&plan, &config, &setup(terms)).as_usd() * 3_600.0
 }
 

@@ -17,8 +17,8 @@ pub(super) enum WorkerOrder {
 }
 
 impl WorkerOrder {
-    /// Returns the VM and the kind of a command; `None`: it has no answer. A change of mode or supply, or a missed
-    /// checkpoint, costs nothing as the task runs on, and faults and announcements have no answer.
+    /// Returns the VM and the kind of a command that its worker must answer; `None`: the worker need not. A change of mode or
+    /// supply, or a checkpoint, may go unanswered, as the task runs on; faults and announcements have no answer.
     pub(super) const fn from_command(command: &Command) -> Option<(VmId, Self)> {
         match *command {
             Command::CreateVm { vm, .. } => Some((vm, Self::Create)),
@@ -67,7 +67,7 @@ impl WorkerOrder {
         }
     }
 
-    /// Returns the attempt that the command is about.
+    /// Returns the attempt that the command is about; `None`: the command is about a VM.
     pub(super) const fn order_attempt(self) -> Option<(TaskId, Attempt)> {
         match self {
             Self::Start(task, attempt)
@@ -78,7 +78,7 @@ impl WorkerOrder {
         }
     }
 
-    /// Returns whether the answer may wait for as long as the VM is frozen.
+    /// Returns whether the answer to the command may wait for as long as the VM is frozen.
     pub(super) const fn waits_while_frozen(self) -> bool {
         matches!(self, Self::Start(..) | Self::Stop(..))
     }

@@ -26,7 +26,7 @@ pub(super) struct OnVm {
     pub(super) memory: Bytes,
     /// Instant at which the attempt's start was decided.
     pub(super) decided: Time,
-    /// Instant of the attempt's last report; later reports don't have an earlier one.
+    /// Instant of the attempt's last report; no later report gets an earlier instant.
     pub(super) heard: Time,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct OutstandingVm {
     pub(super) is_frozen: bool,
     pub(super) orders: BTreeMap<WorkerOrder, OpenOrder>,
     pub(super) attempts: BTreeMap<(TaskId, Attempt), OnVm>,
-    /// Instant of the last credit balance; later balances don't have an earlier one.
+    /// Instant of the last credit balance; no later balance gets an earlier instant.
     pub(super) balance: Time,
 }
 

@@ -292,7 +292,7 @@ impl FakeWorker {
         self.flush().await;
     }
 
-    /// Returns the coordinator's next message that is no heartbeat or bare acknowledgement.
+    /// Returns the coordinator's next message that is not a heartbeat or bare acknowledgement.
     pub async fn hear(&mut self) -> Said {
         loop {
             if let Some(said) = self.hear_message().await {
@@ -435,7 +435,8 @@ impl FakeWorker {
             | C::PromoteTask(_)
             | C::MoveTask(_)
             | C::CheckpointNow(_)
-            | C::Announce(_) => {}
+            | C::Announce(_)
+            | C::SetNetwork(_) => {}
         }
     }
 }

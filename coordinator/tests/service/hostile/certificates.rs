@@ -66,7 +66,7 @@ async fn is_over_after(valid: Duration) {
     // A host that slept has it renewed while the run still has it; and a restart without a token is none of who is late.
     let over = late.credential.clone().unwrap();
     let no = at.join(None, Some(&over), "late").await.unwrap_err();
-    assert!(no.message().contains("token of the run is missing"), "{no}");
+    assert!(no.message().contains("the call has no token of the run"), "{no}");
     late.credential = Some(at.renew(&over).await.unwrap().0);
     late.connect().await.unwrap();
     late.welcome().await;

@@ -281,6 +281,7 @@ fn own_scene(deterministic: bool, verify: Option<Verify>) -> Scene {
         argv: vec!["solve".to_owned()],
         env: BTreeMap::new(),
         inputs: Vec::new(),
+        handed: Vec::new(),
         outputs: vec!["*.csv".to_owned()],
         mounts: Vec::new(),
         quota: Bytes::new(1 << 20),

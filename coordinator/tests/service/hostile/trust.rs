@@ -29,7 +29,7 @@ async fn who_has_no_token_does_not_join_and_who_has_not_joined_does_nothing() {
     let (authority, day) = (at.token(Role::Worker).authority, Duration::from_secs(86_400));
     let wrong = Token::generate(Role::Worker, authority, day).unwrap();
     for (token, word) in [
-        (None, "missing"),
+        (None, "no token"),
         (Some(wrong), "not that of this run's worker"),
         (Some(at.token(Role::Observer)), "not that of this run's worker"),
         (Some(at.token(Role::Operator)), "not that of this run's worker"),
@@ -235,7 +235,7 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     for (data, why) in [
         (b"DORMCKP3".to_vec(), "8 bytes"),
         (whole[..whole.len() - 1].to_vec(), "its manifest lists"),
-        (checkpoint::image(&welcome, &of(7), b"m"), "it is checkpoint 7"),
+        (checkpoint::image(&welcome, &of(7), b"m"), "another one: checkpoint 7"),
         (checkpoint::image(&other, &of(2), b"m"), "seal is not that of host0"),
     ] {
         let no =

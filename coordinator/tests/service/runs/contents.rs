@@ -27,6 +27,7 @@ fn own(out: &Path) -> LiveRunPlan {
         argv: vec!["./solve".to_owned()],
         env: BTreeMap::new(),
         inputs: vec![input],
+        handed: Vec::new(),
         outputs: vec!["*.csv".to_owned()],
         mounts: Vec::new(),
         quota: Bytes::new(QUOTA),

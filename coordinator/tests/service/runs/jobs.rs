@@ -27,6 +27,7 @@ fn submissions(n: u64) -> Vec<Submission> {
             estimate: Span::from_secs(60),
             usage: Usage::Uniform(Ppm::new(500_000)),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,
@@ -51,11 +52,12 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
         demand: RunDemand {
             vms: vec![MACHINE],
             kinds: [setup().jobs.unwrap().machine].into(),
-            hosts: Vec::new(),
+            ..RunDemand::default()
         },
         programs: Vec::new(),
         inputs: std::collections::BTreeMap::new(),
         noop: false,
+        api: None,
         faults: Vec::new(),
         speedup: Speedup::from_f64(1_000.0).unwrap(),
         lost_after: Duration::from_millis(300),
@@ -446,7 +448,7 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
         (v1::SubmitRequest { emulated_runtime_us: 0, ..asked("short", 1) }, "run time of 0"),
         (
             v1::SubmitRequest { memory_bytes_each: 1 << 20, ..asked("fat", 1) },
-            "wants 1 MiB for each process, and how much its machine has was not said",
+            "wants 1 MiB for each process, but the machine's memory is not given",
         ),
     ] {
         let no = user.submit_job(request).await.unwrap_err().to_string();

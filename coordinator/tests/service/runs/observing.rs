@@ -145,7 +145,7 @@ async fn an_operator_may_end_a_run_an_observer_looks_on_and_a_worker_does_neithe
     let no = remote.interrupt_vms(vm).await.unwrap_err();
     assert!(no.to_string().contains("the run has not begun"), "{no}");
     let no = remote.interrupt_vms(v1::InterruptRequest::default()).await.unwrap_err();
-    assert!(no.to_string().contains("it names no action"), "{no}");
+    assert!(no.to_string().contains("the request names no action"), "{no}");
     let no = remote.cancel_run("a\nb".to_owned()).await.unwrap_err();
     assert!(no.to_string().contains("control characters"), "{no}");
     remote.cancel_run("it is late".to_owned()).await.unwrap();

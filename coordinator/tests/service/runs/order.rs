@@ -207,6 +207,7 @@ async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virt
         estimate: Span::from_secs(60),
         usage: Usage::Uniform(Ppm::ONE),
         memory: Bytes::ZERO,
+        priority: 0,
         after: None,
         is_cut: false,
         fails: false,
@@ -216,7 +217,11 @@ async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virt
         setup: setup(),
         policies: vec![(TenantWork::All, policy())],
         submissions: (1..=3).map(job).collect(),
-        demand: RunDemand { vms: vec![MACHINE], kinds: [kind.clone()].into(), hosts: Vec::new() },
+        demand: RunDemand {
+            vms: vec![MACHINE],
+            kinds: [kind.clone()].into(),
+            ..RunDemand::default()
+        },
         programs: Vec::new(),
         noop: false,
         speedup: Speedup::from_f64(1_000.0).unwrap(),

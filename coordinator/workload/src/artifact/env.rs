@@ -19,7 +19,7 @@ struct EnvFile {
 struct EnvType {
     #[schemars(range(min = 0.001, max = 1e9), example = 22.09)]
     gflops: f64,
-    /// GiB.
+    /// Memory of a VM of the type, in GiB.
     #[schemars(range(min = 0.001, max = 1e6), example = 3.75)]
     memory: f64,
     #[schemars(range(min = 1, max = 4096), example = 2)]
@@ -88,7 +88,11 @@ pub fn types(root: &Node) -> Result<Types, InputError> {
         let burstable = burstable_of(kind).map_err(|key| {
             let kind = root.inside(["instances", name.as_str(), "restrictions", "burstable"]);
             let what = format!("'{key}' is missing or 0, and the type is burstable");
-            InputError::new(&kind.place, what, "give cpu_credit_rate and baseline, both above 0")
+            InputError::new(
+                &kind.place,
+                what,
+                "give cpu_credit_rate and baseline, both above 0, or make the type not burstable",
+            )
         })?;
         types.extend(instance_type(name, kind, burstable).map(|kind| (name.clone(), kind)));
     }
@@ -130,7 +134,7 @@ fn instance_type(
     })
 }
 
-/// Credits of a burstable type; `None` for other types.
+/// Terms of the CPU credits of a burstable type; `None` for other types.
 ///
 /// # Errors
 ///

@@ -17,11 +17,11 @@ struct JobFile {
 
 #[derive(Deserialize, JsonSchema)]
 struct JobTask {
-    /// 10^6 bytes.
+    /// Memory of the task, in 10^6 bytes.
     #[schemars(range(min = 0.0, max = 1e9), example = 10.06)]
     memory: f64,
     command: Option<String>,
-    /// Seconds, by instance type.
+    /// Run times of the task in seconds, by instance type.
     runtime: BTreeMap<TypeName, ArtifactSeconds>,
 }
 

@@ -56,7 +56,7 @@ pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
         for (lane, of_lane) in &vm.map {
             let number = lane.strip_prefix("vcpu_").and_then(|n| n.parse::<u32>().ok());
             let number = number.ok_or_else(|| {
-                let what = format!("'{lane}' is not a vCPU");
+                let what = format!("'{lane}' is not the name of a vCPU");
                 InputError::new(
                     &lanes.inside([lane.as_str()]).place,
                     what,
@@ -70,7 +70,7 @@ pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
                     InputError::new(
                         &lanes.inside([lane, task].map(String::as_str)).place,
                         what,
-                        "number the tasks from 0",
+                        "write the task's number, counted from 0",
                     )
                 })?;
                 let (start, end) = (at(times.start), at(times.end));

@@ -13,7 +13,7 @@ pub(super) enum JobOutcome {
 }
 
 impl JobOutcome {
-    /// Completed or failed, by whether the job's program succeeded.
+    /// Returns the outcome completed if the job's program succeeded, else the outcome failed.
     pub(super) const fn of_success(succeeded: bool) -> Self {
         if succeeded { Self::Completed } else { Self::Failed }
     }
@@ -56,7 +56,7 @@ pub(super) enum AccountingLine {
     Requeued(u64),
     /// A step of a job that has a record of its own.
     Step,
-    /// A job that had not ended.
+    /// The line is of a job that had not ended when the file was written.
     Unfinished,
     /// A job that took none of the machine's processors: in a log of GPUs a job without GPUs, in a log of HTCondor a
     /// job that ran on the access point.
@@ -66,7 +66,7 @@ pub(super) enum AccountingLine {
 }
 
 impl JobRecord {
-    /// The job as the fields of SWF.
+    /// Converts the accounting record to a job with SWF's fields; `names` numbers its user, group and queue.
     pub(super) fn into_job(self, names: &mut NumberedNames) -> Result<SwfJob, LineProblem> {
         if let Some((began, ended)) = self.ran
             && ended < began

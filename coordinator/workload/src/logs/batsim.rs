@@ -61,7 +61,7 @@ struct ProfileRun {
 /// Reads a Batsim workload into jobs in order of submission.
 pub(super) fn read(text: &str) -> Result<JobListing, UnusableLog> {
     let wrong = |error: serde_json::Error| {
-        let what = format!("it is JSON, and no workload of Batsim: {error}");
+        let what = format!("it is JSON, but not a workload of Batsim: {error}");
         UnusableLog::unusable_file(
             what,
             "give a log of jobs, such as {\"nb_res\": 4, \"jobs\": [...], ...}",
@@ -75,7 +75,7 @@ pub(super) fn read(text: &str) -> Result<JobListing, UnusableLog> {
     }
     let mut profiles = ProfileTimes { all: &workload.profiles, known: BTreeMap::new() };
     let (mut line, mut at) = (1, 0);
-    let (mut read, mut ids) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
     for job in &workload.jobs {
         let begins = job.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
         line += text.get(at..begins).map_or(0, |between| between.matches('\n').count() as u64);
@@ -83,14 +83,16 @@ pub(super) fn read(text: &str) -> Result<JobListing, UnusableLog> {
         let parsed = serde_json::from_str::<BatsimJob>(job.get());
         ids.push(parsed.as_ref().map_or(None, |job| parse_whole(&job.id)));
         let parsed = parsed.map_err(|error| LineProblem::NoJob { why: error.to_string().into() });
-        read.push((line, parsed.and_then(|job| profiles.convert_job(&job))));
+        listing.jobs.push((line, parsed.and_then(|job| profiles.convert_job(&job))));
     }
     // Their own numbers, where all are whole ones; flawed jobs have none and are not asked.
-    let is_numbered = read.iter().zip(&ids).all(|((_, job), id)| job.is_err() || id.is_some());
+    let mut jobs = listing.jobs.iter().zip(&ids);
+    let is_numbered = jobs.all(|((_, job), id)| job.is_err() || id.is_some());
     listing.skipped.taken_for.numbered = !is_numbered;
-    for (n, ((line, job), id)) in (1..).zip(read.into_iter().zip(ids)) {
-        let number = if is_numbered { id.unwrap_or(-1) } else { n };
-        listing.jobs.push((line, job.map(|job| SwfJob { number, ..job })));
+    for (n, ((_, job), id)) in (1..).zip(listing.jobs.iter_mut().zip(ids)) {
+        if let Ok(job) = job {
+            job.number = if is_numbered { id.unwrap_or(-1) } else { n };
+        }
     }
     listing.sort_jobs();
     Ok(listing)
@@ -185,7 +187,7 @@ impl<'a> ProfileTimes<'a> {
     }
 }
 
-/// Converts seconds to microseconds; `None` if the value is no valid time.
+/// Converts seconds to microseconds; `None` if the value is not a valid time.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -159,7 +159,7 @@ impl TableRow<'_> {
         place.map_or("", |place| self.places.cell(&self.row, place))
     }
 
-    /// A number of 0 or more; `None`: the cell is empty.
+    /// Reads the cell of a column as a number of 0 or more; `None`: the cell is empty.
     fn number(&self, name: &'static str) -> Result<Option<f64>, LineProblem> {
         match self.cell(name) {
             "" | "None" | "nan" | "NaN" => Ok(None),
@@ -175,7 +175,7 @@ impl TableRow<'_> {
         Ok(self.number(name)?.map(|number| number as i64))
     }
 
-    /// A date in seconds since 1970; `None`: the cell is empty.
+    /// Reads the cell of a column as a date in seconds since 1970; `None`: the cell is empty.
     fn moment(&self, name: &'static str) -> Result<Option<i64>, LineProblem> {
         match self.cell(name) {
             "" | "None" | "Unknown" | "NaT" => Ok(None),
@@ -279,7 +279,7 @@ impl TableRow<'_> {
     }
 }
 
-/// Number of processors of this many instances that use `percent` % of a processor each, rounded up.
+/// Number of processors of `instances` instances that each use `percent` % of a processor, rounded up.
 #[expect(clippy::cast_possible_truncation, reason = "both are below 1e12")]
 fn share_of(instances: f64, percent: f64) -> i64 {
     (instances * percent / 100.0).ceil().clamp(0.0, 1e12) as i64

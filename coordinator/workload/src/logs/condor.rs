@@ -11,7 +11,7 @@ use super::format::JobsFormat;
 use super::listing::{JobListing, ListingBuilder, UnusableLog};
 use super::problem::LineProblem;
 
-/// The attributes that are read; letter case does not matter.
+/// The attributes of HTCondor's job records that are read; their letter case does not matter.
 pub(super) const ATTRIBUTES: [&str; 24] = [
     "ClusterId",
     "ProcId",
@@ -89,7 +89,7 @@ pub(super) fn read_long(mut text: Text) -> Result<JobListing, UnusableLog> {
             match parse_attribute(&line) {
                 Some((name, value)) => record.set(name, value),
                 None => {
-                    let why = "a line of it is no attribute such as QDate = 1709287200";
+                    let why = "a line of it is not an attribute such as QDate = 1709287200";
                     problem = Some(LineProblem::NoJob { why: why.into() });
                 }
             }

@@ -13,7 +13,8 @@ const HEADINGS: &str = "job,submit,wait,run_time,allocated_processors,cpu_time,u
     requested_processors,requested_time,requested_memory,status,user,group,program,queue,partition,\
     preceding_job,think_time";
 
-/// Writes jobs as a table with commas whose columns are SWF's eighteen fields; −1 is "not known". It is read as SWF is.
+/// Writes jobs as a table with commas whose columns are SWF's eighteen fields; −1 is "not known". The log reader
+/// accepts the table like an SWF log.
 #[derive(Debug)]
 pub struct CsvWriter<W: Write>(Lines<W>);
 
@@ -53,7 +54,7 @@ impl<W: Write> CsvWriter<W> {
 #[derive(Debug)]
 pub struct BatsimWriter<W: Write> {
     lines: Lines<W>,
-    /// Submission of the first job, in microseconds.
+    /// Submission time of the first job that was written, in microseconds; `None`: no job was written yet.
     first: Option<u64>,
     /// Length in microseconds of each profile, and whether it fails.
     profiles: BTreeSet<(u64, bool)>,

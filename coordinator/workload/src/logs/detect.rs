@@ -10,7 +10,7 @@ use super::{clusters, condor, lsf, pbs, philly, sge};
 
 impl JobsFormat {
     /// Detects the format from the first bytes of an unpacked file, preferably some kilobytes;
-    /// `None`: it is no log of jobs.
+    /// `None`: it is not a log of jobs.
     #[must_use]
     pub fn detect(begins: &[u8]) -> Option<Self> {
         let begins = begins.trim_ascii_start();
@@ -79,7 +79,7 @@ impl JobsFormat {
         }
     }
 
-    /// Detects the format of a file, which may be packed; `None`: it is no log of jobs.
+    /// Detects the format of a file, which may be packed; `None`: it is not a log of jobs.
     ///
     /// # Errors
     ///

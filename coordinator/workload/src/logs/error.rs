@@ -48,7 +48,7 @@ pub enum SwfError {
     UnreadMachine {
         /// The file of the log.
         path: PathBuf,
-        /// The flaw, in words.
+        /// What is wrong with the given size of the machine, in words.
         what: String,
     },
     /// The file has a known format but can't be used.
@@ -56,9 +56,9 @@ pub enum SwfError {
     Unusable {
         /// The file of the log.
         path: PathBuf,
-        /// The flaw, in words.
+        /// Reason why the file of a known format can't be used, in words.
         what: String,
-        /// The remedy, in words.
+        /// What the user should do about the unusable file, in words.
         remedy: String,
     },
 }

@@ -99,7 +99,7 @@ const SIZES: [&str; 2] = ["MaxProcs", "MaxNodes"];
 /// Reason why a number can't be read: empty, since the message shows the value itself.
 const UNREAD: &str = "";
 const TOO_LARGE: &str = "is too large";
-const NONE: &str = "is no number of processors";
+const NONE: &str = "is not a number of processors above 0";
 
 /// Parses the number at the start of a value: some logs write `128 (of 140)`, and people `93,312`.
 /// Any other continuation is an error.
@@ -148,7 +148,7 @@ mod tests {
             ("4k", "can't read its 'MaxProcs: 4k'"),
             ("99999999999", "its 'MaxProcs: 99999999999' is too large"),
             ("99999999999999999999", "its 'MaxProcs: 99999999999999999999' is too large"),
-            ("0", "its 'MaxProcs: 0' is no number of processors"),
+            ("0", "its 'MaxProcs: 0' is not a number of processors above 0"),
         ] {
             let mut header = Header::default();
             header.set("MaxProcs", value);

@@ -44,7 +44,7 @@ pub struct SwfJob {
     pub queue: i64,
     /// Field 16: number of the partition.
     pub partition: i64,
-    /// Field 17: number of the job that this job follows; the first of them if there are several.
+    /// Field 17: number of the job that this job follows; if there are several, the first of their numbers.
     pub preceding: i64,
     /// Other jobs that this job follows: field 17 of some logs is a list such as `1&2&3`.
     pub preceding_others: Box<[i64]>,
@@ -55,6 +55,8 @@ pub struct SwfJob {
     /// True if the job's program is to fail at its end, whatever status the log has; SWF has no
     /// field for that.
     pub fails: bool,
+    /// Priority of the job in a log that has a column for priorities; 0 in others. SWF has no field for that.
+    pub priority: i64,
     /// True if the line had more than 18 fields.
     pub had_more_fields: bool,
     /// Microseconds of fields 2, 4 and 9 beyond their whole seconds; SWF itself has none.
@@ -93,6 +95,7 @@ impl SwfJob {
             think_time: f[17],
             had_fractions: false,
             fails: false,
+            priority: 0,
             had_more_fields: false,
             micros: [0; 3],
         }

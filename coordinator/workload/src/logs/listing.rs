@@ -85,7 +85,8 @@ pub(super) struct ListingBuilder {
 }
 
 impl ListingBuilder {
-    /// An empty listing of this format, whose times are seconds since 1970 if `are_dates`.
+    /// Begins an empty listing of jobs from a log of this format; `are_dates` tells whether its times are seconds
+    /// since 1970.
     pub(super) fn new(format: JobsFormat, are_dates: bool) -> Self {
         let mut listing = JobListing::default();
         listing.skipped.taken_for.format = format;

@@ -92,7 +92,11 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
     let hosts = usize::try_from(number("numExHosts", hosts_at)?).unwrap_or(usize::MAX);
     let status_at = hosts.saturating_add(hosts_at).saturating_add(1);
     if status_at >= cells.len() {
-        return Err(value_problem("numExHosts", cell(hosts_at), "write as many hosts as it says"));
+        return Err(value_problem(
+            "numExHosts",
+            cell(hosts_at),
+            "the line lists fewer hosts: write their number",
+        ));
     }
     let slots = cells[hosts_at + 1..status_at].iter().map(|host| {
         let count = host.text.split_once('*').and_then(|(count, _)| parse_whole(count));

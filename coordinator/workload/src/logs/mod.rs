@@ -35,8 +35,8 @@ pub use job::{Separator, SwfJob};
 pub use problem::LineProblem;
 pub use reader::SwfReader;
 pub use rules::{
-    ExtraFields, FollowUps, Fractions, JobSize, LogRules, NoEstimate, OddJobs, OnMalformed,
-    PartialExecutions, RanOver, Repeated,
+    ExtraFields, FollowUps, Fractions, JobSize, LogPriority, LogRules, NoEstimate, OddJobs,
+    OnMalformed, PartialExecutions, RanOver, Repeated,
 };
 pub use skipped::{FirstMalformed, LogForm, Skipped};
 pub use trace::Trace;

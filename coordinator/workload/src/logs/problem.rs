@@ -18,15 +18,15 @@ pub enum LineProblem {
     /// A field is not a number.
     #[error("its field {field} is not a number")]
     NotANumber {
-        /// The number of the field, from 1.
+        /// Position, from 1, of the field that is not a number.
         field: usize,
     },
     /// A field is below −1, which stands for "not known".
     #[error("its field {field} is {value}, below -1 (which means not known)")]
     Negative {
-        /// The number of the field, from 1.
+        /// Position, from 1, of the field that is below −1.
         field: usize,
-        /// The value of the field.
+        /// Value of the field, which is below −1.
         value: i64,
     },
     /// The line is longer than `LONGEST_LINE` bytes: this is no SWF log.
@@ -43,12 +43,12 @@ pub enum LineProblem {
         /// Number of processors of the machine.
         machine: u32,
     },
-    /// Each process wants more memory than it can have: none could ever run.
+    /// Each process of the job wants more memory than the machine can give to a process: the job could never run.
     #[error("it wants {memory} for each process; a process can have {most}")]
     MoreThanMemory {
         /// Memory that each of the job's processes wants.
         memory: Bytes,
-        /// Memory that a process can have.
+        /// Most memory that the machine can give to a process.
         most: Bytes,
     },
     /// The job was submitted before the job above it.
@@ -68,10 +68,10 @@ pub enum LineProblem {
     /// The job has no estimate, and the rules don't let the run time replace it.
     #[error("it has no requested run time (field 9)")]
     NoEstimate,
-    /// The number of the job is already taken by an earlier one, which the rules do not allow.
+    /// An earlier job has the same number, which the rules do not allow.
     #[error("an earlier job has the same number, {number}")]
     Repeated {
-        /// The number of both jobs.
+        /// The job number that this job and the earlier one have.
         number: i64,
     },
     /// The job's times have parts of a second, which the rules do not allow.
@@ -91,23 +91,23 @@ pub enum LineProblem {
     /// A cell of a table, or a value of a JSON file, can't be read.
     #[error("its {name} is '{value}': {right}")]
     Value {
-        /// Name of the column or key.
+        /// Name of the table's column or the JSON file's key whose value can't be read.
         name: &'static str,
-        /// Text of the cell or value, shortened.
+        /// Text of the unreadable cell or value, shortened.
         value: Box<str>,
-        /// The remedy, in words.
+        /// What to write in place of the unreadable value, in words.
         right: &'static str,
     },
     /// An entry of a JSON file is not a job.
-    #[error("it is no job: {why}")]
+    #[error("it is not a job: {why}")]
     NoJob {
-        /// The flaw, in words.
+        /// Reason why the entry of the JSON file is not a job, in words.
         why: Box<str>,
     },
     /// The job's profile does not say how long it takes.
     #[error("its profile '{name}' is {what}; give it one of type delay")]
     Profile {
-        /// Name of the profile.
+        /// Name of the job's Batsim profile.
         name: Box<str>,
         /// The flaw of the profile, in words.
         what: Box<str>,

@@ -213,7 +213,7 @@ impl SwfReader {
         self.rules
     }
 
-    /// The counts of oddities, to increase for an accepted job.
+    /// Counts of oddities among the accepted jobs, for the caller to increase.
     pub(super) const fn odd_jobs(&mut self) -> &mut OddJobs {
         &mut self.skipped.odd
     }
@@ -226,13 +226,13 @@ impl SwfReader {
         self.skipped.partial += 1;
     }
 
-    /// The next job without further checks; `None` at the end.
+    /// Reads the next job without checking it by the rules; `None` at the end of the log.
     fn read(&mut self) -> Result<Option<Result<SwfJob, LineProblem>>, SwfError> {
         self.read_but(|_, _| false)
     }
 
-    /// The next job without further checks; lines for which `is_passed_over(line, separator)`
-    /// holds are skipped.
+    /// Reads the next job without checking it by the rules; lines for which `is_passed_over(line, separator)` holds
+    /// are skipped. `None`: the log has ended.
     fn read_but(
         &mut self,
         is_passed_over: impl Fn(&[u8], Separator) -> bool,
@@ -251,7 +251,7 @@ impl SwfReader {
         Ok(read)
     }
 
-    /// A job that was read, or a problem if it is odd in a way that the rules do not allow.
+    /// Returns the job, or a problem if the job is odd in a way that the rules do not allow.
     fn check_rules(&self, job: SwfJob) -> Result<SwfJob, LineProblem> {
         if job.had_fractions && self.rules.fractions == Fractions::Malformed {
             return Err(LineProblem::Fractions);
@@ -264,7 +264,7 @@ impl SwfReader {
 }
 
 impl SwfLines {
-    /// The next job of the lines, in the form in which [`SwfReader::read_but`] returns it.
+    /// Reads the next job from the lines of an SWF log, in the form in which [`SwfReader::read_but`] returns it.
     fn read_but(
         &mut self,
         is_passed_over: impl Fn(&[u8], Separator) -> bool,

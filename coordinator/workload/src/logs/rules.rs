@@ -6,6 +6,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::job::SwfJob;
+
 /// What to do with a job that can't be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -17,7 +19,7 @@ pub enum OnMalformed {
     Skip,
 }
 
-/// How a job is handled that ran longer than its user estimated.
+/// How to handle a job that ran longer than its user estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RanOver {
@@ -30,84 +32,118 @@ pub enum RanOver {
     Raise,
 }
 
-/// What is used in place of an estimate that is not in the log.
+/// What replaces the user's estimate of the run time where the log has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoEstimate {
-    /// The run time.
+    /// The job's run time replaces the missing estimate.
     #[default]
     RunTime,
-    /// The job has no estimate and counts as malformed.
+    /// A job without an estimate counts as malformed.
     Malformed,
 }
 
-/// Which size a job has that requested another number of processors than it had.
+/// Which number of processors counts as the size of a job that requested a different number than it was allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobSize {
     /// The number of processors that the job requested (field 8).
     #[default]
     Requested,
-    /// The number of processors that the job had (field 5).
+    /// The number of processors that were allocated to the job (field 5).
     Allocated,
 }
 
-/// How a job is handled whose number an earlier job has.
+/// How to handle a job whose number an earlier job of the log has already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repeated {
-    /// The line is another job.
+    /// A job with a repeated number counts as a further job.
     #[default]
     Keep,
-    /// The line is malformed.
+    /// A job with a repeated number counts as malformed.
     Malformed,
 }
 
-/// What becomes of parts of a second.
+/// How to handle times of a log that have fractions of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fractions {
     /// Fractions of a second are cut off.
     #[default]
     Cut,
-    /// The job is malformed.
+    /// A job whose times have fractions of a second counts as malformed.
     Malformed,
 }
 
-/// What becomes of lines of partial executions: of a job that was checkpointed or swapped out, SWF
-/// has one line for all of it, and then one for each time that it ran (status 2, and 3 or 4 for the
-/// last), which are not for studies of workloads.
+/// How to handle lines of partial executions. For a job that was checkpointed or swapped out, SWF has one line for
+/// the whole job and one for each execution (status 2; 3 or 4 for the last). Studies of workloads should not count
+/// the latter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartialExecutions {
-    /// They are left out and counted where there is a line above for all of the job; else each is a
-    /// job.
+    /// Lines of partial executions are left out and counted if a line above describes the whole job; otherwise each
+    /// counts as a job.
     #[default]
     LeftOut,
-    /// Each is a job.
+    /// Each line of a partial execution counts as a job.
     Kept,
 }
 
-/// How a job that follows others (fields 17 and 18) is handled.
+/// How to handle a job that follows other jobs (fields 17 and 18).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FollowUps {
-    /// The job is submitted its think time after the end of the last of them in the run. Where one of them
-    /// is not above it in the log, or was left out, its own submission time stands.
+    /// The job is submitted its think time after the last of its preceding jobs ends in the run. If a preceding job
+    /// is not above it in the log, or was left out, the job is submitted at its logged time.
     #[default]
     Kept,
-    /// The job is submitted at the time that the log has.
+    /// The job is submitted at its logged time, whatever jobs it follows.
     Ignored,
 }
 
-/// How a line with more than 18 fields is handled.
+/// Field of a log that has the priorities of its jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogPriority {
+    /// All jobs have priority 0.
+    #[default]
+    None,
+    /// The column `Priority` of sacct; 0 where a log has none.
+    Column,
+    /// The number of the job's queue (field 15).
+    HighestQueue,
+    /// The number of the job's queue, negated: queue 0 goes first.
+    LowestQueue,
+    /// The number of the job's partition (field 16).
+    HighestPartition,
+    /// The number of the job's partition, negated.
+    LowestPartition,
+}
+
+impl LogPriority {
+    /// Priority of a job; a queue or partition that is not known counts as the last.
+    pub(super) const fn read(self, job: &SwfJob) -> i64 {
+        let (number, sign) = match self {
+            Self::None => return 0,
+            Self::Column => return job.priority,
+            Self::HighestQueue => (job.queue, 1),
+            Self::LowestQueue => (job.queue, -1),
+            Self::HighestPartition => (job.partition, 1),
+            Self::LowestPartition => (job.partition, -1),
+        };
+        if number < 0 { i64::MIN } else { sign * number }
+    }
+}
+
+/// How to handle a line with more than 18 fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraFields {
-    /// The further fields are ignored.
+    /// The fields of a line beyond the 18th are ignored.
     #[default]
     Ignored,
-    /// The job is malformed.
+    /// A job whose line has more than 18 fields counts as malformed.
     Malformed,
 }
 
@@ -119,27 +155,31 @@ fn is_default<T: Default + PartialEq>(rule: &T) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LogRules {
-    /// How a job that can't be used is handled.
+    /// How to handle a job that can't be used.
     pub on_malformed: OnMalformed,
-    /// How a job is handled that ran longer than its user estimated.
+    /// How to handle a job that ran longer than its user estimated.
     pub ran_over: RanOver,
-    /// How a job without a user's estimate is handled.
+    /// How to handle a job without a user's estimate.
     pub no_estimate: NoEstimate,
-    /// Which size a job has that requested another number of processors than it had.
+    /// Which number of processors counts as the size of a job that requested a different number than it was
+    /// allocated.
     pub size: JobSize,
-    /// How a job is handled whose number an earlier job has.
+    /// How to handle a job whose number an earlier job of the log has already.
     pub repeated: Repeated,
-    /// How fractions of a second in the times of a job are handled.
+    /// How to handle fractions of a second in the times of a job.
     pub fractions: Fractions,
-    /// How lines of partial executions are handled.
+    /// How to handle lines of partial executions.
     #[serde(skip_serializing_if = "is_default")]
     pub partial_executions: PartialExecutions,
-    /// How a job that follows others is handled.
+    /// How to handle a job that follows other jobs.
     #[serde(skip_serializing_if = "is_default")]
     pub follow_ups: FollowUps,
-    /// How a line with more than 18 fields is handled.
+    /// How to handle a line with more than 18 fields.
     #[serde(skip_serializing_if = "is_default")]
     pub extra_fields: ExtraFields,
+    /// Which field of a job is its priority.
+    #[serde(skip_serializing_if = "is_default")]
+    pub priority: LogPriority,
 }
 
 impl From<OnMalformed> for LogRules {
@@ -157,21 +197,21 @@ pub struct OddJobs {
     pub no_estimate: u64,
     /// Number of jobs that had a different number of processors than they requested.
     pub other_size: u64,
-    /// Jobs whose number is not unique.
+    /// Jobs whose number an earlier job of the log has already.
     pub repeated: u64,
     /// Jobs whose times had parts of a second.
     pub fractions: u64,
     /// Jobs whose lines had more than 18 fields.
     #[serde(skip_serializing_if = "is_zero")]
     pub extra_fields: u64,
-    /// Jobs that are submitted after the end of others.
+    /// Jobs that were submitted their think time after the end of preceding jobs.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_ups: u64,
     /// Jobs that follow another job, but are submitted at their logged time since that other job is missing.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_none: u64,
-    /// Jobs of a log in which all jobs follow the same one, which follows itself: the field carries
-    /// no information.
+    /// Jobs that were not made to follow any job, since all jobs of the log name the same preceding job, even that
+    /// job itself: the field is a filler.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_one: u64,
     /// Partial executions without a line for the whole job, which are treated as jobs.
@@ -227,7 +267,7 @@ impl fmt::Display for OddJobs {
 /// Set of job numbers, kept as ranges, so that a log in order needs no memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SeenNumbers {
-    /// The last number of each range, by its first.
+    /// The last number of each range of job numbers, by the range's first number.
     ranges: BTreeMap<i64, i64>,
 }
 

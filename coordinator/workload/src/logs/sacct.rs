@@ -74,7 +74,7 @@ pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
     Ok(listing)
 }
 
-/// Layout of a row, by which it is split into cells.
+/// Layout of the rows of `sacct` output, by which a row is split into cells.
 enum SacctLayout {
     /// Cells are separated by this byte, wherever it occurs.
     Separated(u8),
@@ -150,11 +150,12 @@ enum SacctColumn {
     Account,
     Partition,
     Memory,
+    Priority,
 }
 
 impl SacctColumn {
     /// Heading names of each column, in the order of the enumeration.
-    const NAMES: [&[&str]; 17] = [
+    const NAMES: [&[&str]; 18] = [
         &["jobid"],
         &["jobidraw"],
         &["submit"],
@@ -172,6 +173,7 @@ impl SacctColumn {
         &["account", "group"],
         &["partition"],
         &["reqmem"],
+        &["priority"],
     ];
 }
 
@@ -215,7 +217,7 @@ impl ColumnIndices {
 enum RowKind {
     /// A job that ended, or never ran.
     Job(Box<SwfJob>),
-    /// A job that had not ended.
+    /// The row is of a job that had not ended when `sacct` was run.
     Unfinished,
     /// An execution after which the job was queued again; later executions have rows of their own
     /// (`sacct -D`).
@@ -312,6 +314,8 @@ impl SacctRow<'_> {
             user,
             group,
             partition,
+            // A job that was held has no number there.
+            priority: self.cell_text(SacctColumn::Priority).parse().unwrap_or(0),
             ..SwfJob::unknown()
         })))
     }

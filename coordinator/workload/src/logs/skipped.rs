@@ -16,7 +16,7 @@ pub struct Skipped {
     pub unreadable: u64,
     /// Number of jobs with values below −1, times that are too large, or no submission time.
     pub impossible: u64,
-    /// Number of jobs that are larger than the machine, or their processes than its memory.
+    /// Number of jobs that need more processors than the machine has, or more memory per process than it can give.
     pub too_large: u64,
     /// Number of jobs submitted before the job above them.
     pub unsorted: u64,
@@ -26,7 +26,7 @@ pub struct Skipped {
     /// Number of jobs that the rules for oddities reject.
     #[serde(skip_serializing_if = "is_zero")]
     pub by_rule: u64,
-    /// Number of lines for partial executions of jobs that also have a line for the whole.
+    /// Number of lines for partial executions of jobs that also have a line for the whole job.
     #[serde(skip_serializing_if = "is_zero")]
     pub partial: u64,
     /// Number of job steps, which are not jobs.
@@ -44,7 +44,7 @@ pub struct Skipped {
     /// Processor time of the requeued executions, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued_cpu_s: u64,
-    /// Detected form of the log, where it is not plain SWF.
+    /// Format, separator and conversions with which the log was read.
     #[serde(skip_serializing_if = "LogForm::is_plain")]
     pub taken_for: LogForm,
     /// Oddities of the accepted jobs.
@@ -83,7 +83,7 @@ impl fmt::Display for FirstMalformed {
     }
 }
 
-/// Form in which a log was read.
+/// Form in which a log was read: its format, its separator, and what was converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LogForm {
@@ -96,7 +96,7 @@ pub struct LogForm {
     /// Number of names (of users, groups, queues) that were replaced by numbers, in order of
     /// appearance.
     pub names: u64,
-    /// Number of jobs submitted before the one above them, in a format whose jobs are sorted.
+    /// Number of jobs that were submitted before the job above them, in a format whose jobs the reader sorts.
     pub sorted: u64,
     /// True if jobs were numbered in file order, as their ids are not numbers.
     pub numbered: bool,

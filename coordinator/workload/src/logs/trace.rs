@@ -44,15 +44,15 @@ pub struct Trace {
 /// Facts about a log that are found before its jobs are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogPreview {
-    /// Lower bound of the number of jobs.
+    /// Lower bound of the number of the log's jobs.
     pub(crate) jobs: usize,
     /// True if a job may follow another.
     pub(crate) may_have_follow_ups: bool,
 }
 
 impl Trace {
-    /// A log for a machine of `machine` processors, or as many as its header says; `file` is the
-    /// result of opening it at `path`.
+    /// Opens a log as a workload for a machine of `machine` processors; `None`: the log's header gives the number.
+    /// `file` is the result of opening the log at `path`.
     ///
     /// # Errors
     ///
@@ -89,8 +89,8 @@ impl Trace {
         })
     }
 
-    /// The trace for a machine with this memory per processor; `None`: unknown, and jobs request
-    /// none.
+    /// Returns the trace for a machine with this memory per processor; `None`: the memory is unknown, and jobs
+    /// request no memory.
     #[must_use]
     pub fn with_memory(self, memory: Option<Bytes>) -> Self {
         Self { memory, ..self }
@@ -114,7 +114,7 @@ impl Trace {
         skipped
     }
 
-    /// True if the jobs read so far really follow others. If all follow the same one, which follows
+    /// True if the jobs read so far really follow other jobs. If all name the same preceding job, even that job
     /// itself, field 17 is only a filler.
     #[must_use]
     pub const fn has_follow_ups(&self) -> bool {
@@ -164,7 +164,7 @@ impl Trace {
         Some(Arc::new(JobPredecessors { jobs, think }))
     }
 
-    /// True if a line is for a part of a job that also has a line for the whole.
+    /// True if the rules leave out partial executions and the line of `job` is for one of them.
     fn is_part(&self, job: &SwfJob) -> bool {
         self.reader.rules().partial_executions == PartialExecutions::LeftOut
             && is_partial(job)
@@ -256,6 +256,7 @@ impl Trace {
             estimate,
             usage: Usage::FULL,
             memory,
+            priority: rules.priority.read(job),
             after,
             is_cut,
             fails,
@@ -279,7 +280,7 @@ const fn is_partial(job: &SwfJob) -> bool {
 /// Content of field 17 (preceding job) over all lines that have one.
 #[derive(Debug, Default)]
 struct PrecedingJobField {
-    /// The first preceding job that a line names.
+    /// The first number that field 17 (preceding job) of any line has; `None`: no line has one yet.
     names: Option<i64>,
     /// True if all lines with a preceding job name the same one.
     is_one: bool,

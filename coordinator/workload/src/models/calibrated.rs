@@ -10,14 +10,14 @@ use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};
 use super::ModelError;
 use crate::sampling::exponential;
 
-/// Targets of a calibrated model: the figures that its jobs have.
+/// Figures that the jobs of a calibrated model should have, such as their mean size and mean run time.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelTargets {
     /// Mean number of processes of a job.
     pub mean_size: f64,
     /// Mean run time in seconds.
     pub mean_runtime_s: f64,
-    /// Share of one-process jobs.
+    /// Share of jobs with one process, from 0 to 1.
     pub serial: f64,
     /// Factor by which a size that is a power of two is likelier than its neighbours.
     pub power_of_two_weight: f64,
@@ -30,8 +30,8 @@ pub struct ModelTargets {
     pub stages: u32,
     /// Longest run time: longer ones are cut, as by a queue's limit. No estimate is longer.
     pub longest: Span,
-    /// Bursty arrivals: probability that a gap is long, and how many times as long it is then;
-    /// `None`: Poisson arrivals.
+    /// Bursty arrivals: probability that the gap between two submissions is long, and the factor by which a long gap
+    /// exceeds a short one; `None`: Poisson arrivals.
     pub bursts: Option<(f64, f64)>,
 }
 
@@ -116,6 +116,7 @@ fn generate(targets: &ModelTargets, count: usize, machine: u32, seed: u64) -> Ve
                 estimate,
                 usage,
                 memory,
+                priority: 0,
                 after: None,
                 is_cut: false,
                 fails: false,
@@ -190,8 +191,7 @@ fn unscaled_runtime(
     (0..targets.stages).map(|_| exponential(mean / f64::from(targets.stages), stream)).sum()
 }
 
-/// Scale for the drawn run times with which their mean, after the cut at the longest, is the
-/// target.
+/// Factor for the drawn run times with which their mean is the target, after runs are cut at the longest run time.
 fn runtime_scale(targets: &ModelTargets, drawn: &[(u32, f64)]) -> f64 {
     let mean_at = |scale: f64| {
         let total: f64 =

@@ -19,7 +19,8 @@ struct LublinParameters {
     arrival: (f64, f64),
     arrival_ratio: f64,
     cycle: (f64, f64),
-    /// Distance below the log2 of the largest size at which the two-stage distribution bends.
+    /// Distance below log2 of the largest job size at which the two-stage uniform distribution of sizes changes its
+    /// slope.
     bend: f64,
 }
 
@@ -69,8 +70,8 @@ const TYPELESS: LublinParameters = LublinParameters {
     bend: 2.5,
 };
 
-/// Difference between log2 of the machine's size and log2 of the largest interactive job (7 and
-/// 5.5).
+/// Difference between log2 of the machine's size and log2 of the largest interactive job (7 and 5.5 in Lublin's
+/// model).
 const INTERACTIVE_BELOW_MACHINE: f64 = 1.5;
 /// Number of half-hours of a day.
 const BUCKETS: usize = 48;
@@ -191,6 +192,7 @@ impl<'a> LublinJobs<'a> {
             estimate,
             usage,
             memory,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{ModelTargets, calibrated, lublin};
 
-/// A model of a workload.
+/// A statistical model that generates a workload of parallel jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// Like the MEASY paper's FWload, of Feitelson's model: its stated moments.
+    /// A model with the moments that the MEASY paper states for its FWload, which was made by Feitelson's model.
     FwLike,
-    /// Like the MEASY paper's JWload, of Jann's model: its stated moments.
+    /// A model with the moments that the MEASY paper states for its JWload, which was made by Jann's model.
     JwLike,
-    /// Lublin and Feitelson 1999 ("batch" and "interactive" streams merged).
+    /// The model of Lublin and Feitelson 1999, with its streams of batch and interactive jobs merged.
     Lublin,
     /// Lublin's model with its parameters for logs that do not distinguish interactive and batch jobs.
     LublinTypeless,
@@ -27,13 +27,13 @@ pub enum Model {
 /// Reason why the models can't make a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The machine is too small.
+    /// The machine has too few processors for the models.
     #[error("the models need a machine of at least 8 processors, not {0}")]
     SmallMachine(u32),
-    /// The workload is too short.
+    /// The requested number of jobs is too small for the models.
     #[error("a workload has at least 2 jobs, not {0}")]
     FewJobs(usize),
-    /// The workload has too many jobs.
+    /// The requested number of jobs is too large for the models.
     #[error("a workload has at most 4,000,000,000 jobs, not {0}")]
     ManyJobs(usize),
 }
@@ -55,7 +55,7 @@ impl ModelError {
 }
 
 impl Model {
-    /// All models that there are.
+    /// All workload models.
     pub const ALL: [Self; 4] = [Self::FwLike, Self::JwLike, Self::Lublin, Self::LublinTypeless];
 
     /// The model's name, as people write it.
@@ -69,8 +69,8 @@ impl Model {
         }
     }
 
-    /// `jobs` jobs for a machine of `machine` processors, in order of submission, times in
-    /// whole seconds, estimates equal to run times. The load is whatever the model has.
+    /// Generates `jobs` jobs for a machine of `machine` processors, in order of submission. Times are whole seconds,
+    /// and estimates equal the run times. The load is that of the model, without scaling.
     ///
     /// # Errors
     ///

@@ -12,13 +12,13 @@ use crate::sampling::shuffle;
 /// Error: no estimates can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimatesError {
-    /// The model makes no estimates below a limit this short.
+    /// The longest estimate allowed is so short that the model makes no estimates below it.
     #[error("the longest estimate must be at least 1h, not {0}")]
     ShortLimit(Span),
     /// The job runs longer than the longest estimate.
     #[error("job {number} runs for {runtime}, longer than the longest estimate {longest}")]
     LongJob {
-        /// The job's number in the log.
+        /// Number, in the log, of the job that runs longer than the longest estimate.
         number: u64,
         /// Run time of the job.
         runtime: Span,
@@ -232,7 +232,7 @@ fn to_f64(n: usize) -> f64 {
     n as f64
 }
 
-/// Number of distinct estimates by number of jobs, as points of a line.
+/// Points of a line that gives the number of distinct estimates (second) by the number of jobs (first).
 pub(super) const BINS: [(f64, f64); 7] = [
     (0.0, 0.0),
     (20.0, 10.0),
@@ -243,8 +243,8 @@ pub(super) const BINS: [(f64, f64); 7] = [
     (250_000.0, 565.0),
 ];
 
-/// Number of distinct estimates beyond the last point: factor and exponent of a power of the number
-/// of jobs.
+/// Factor and exponent of the power of the number of jobs that gives the number of distinct estimates beyond the last
+/// point of [`BINS`].
 pub(super) const BINS_BEYOND: (f64, f64) = (0.653_566, 0.547_761);
 
 /// Popular estimates that all logs have, in seconds.
@@ -253,7 +253,7 @@ pub(super) const JOINT_S: [u64; 15] = [
     43_200, 64_800,
 ];
 
-/// Steps in seconds; their multiples complete the twenty most popular estimates.
+/// Round times in seconds, of whose multiples the rest of the twenty most popular estimates is chosen.
 pub(super) const LADDER_S: [u64; 10] =
     [720_000, 360_000, 180_000, 36_000, 18_000, 7_200, 3_600, 1_200, 600, 300];
 

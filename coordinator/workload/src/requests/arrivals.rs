@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sampling::exponential;
 
-/// When requests come.
+/// Process by which requests arrive over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename = "process",
@@ -24,40 +24,40 @@ pub enum RequestArrivals {
     },
     /// A Poisson process whose rate goes up and down, as a cosine, with the time of day.
     Diurnal {
-        /// The mean time between requests, over a whole period of no weekend.
+        /// The mean time between requests, over a whole period outside weekends.
         #[schemars(extend("least" = "1us"), example = "30s")]
         every: Span,
-        /// How far the rate goes up and down, as a part of its mean: 1 is from nothing to twice the mean.
+        /// Amplitude of the rate of requests, as a share of its mean: at 1 the rate goes from zero to twice the mean.
         #[schemars(range(min = 0.0, max = 1.0), example = 0.6)]
         amplitude: Ppm,
-        /// From one peak to the next.
+        /// Time from one peak of the rate of requests to the next.
         #[serde(default = "one_day")]
         #[schemars(extend("least" = "1us"), example = "1d")]
         period: Span,
-        /// When in the period the rate is highest; half-way where it is not given.
+        /// Time within the period at which the rate of requests is highest; if it is not given, the middle of the
+        /// period.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(example = "14h")]
         peak: Option<Span>,
-        /// The last two of every seven periods, counted from the beginning, have this part of the rate;
-        /// the same rate where it is not given.
+        /// Factor on the rate of requests in the last two of every seven periods, counted from the beginning; if it
+        /// is not given, the rate does not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 0.0, max = 1.0), example = 0.4)]
         weekend: Option<Ppm>,
     },
-    /// Calm and bursts by turns, whose lengths are exponentially distributed, each with a rate of its own:
-    /// a Poisson process that a Markov chain of two states modulates. It begins in either with the
-    /// probability of its share of all time.
+    /// Calm times and bursts in turn, with exponentially distributed lengths and a rate of requests each: a Poisson
+    /// process modulated by a Markov chain of two states. The first state is drawn by each state's share of all time.
     Bursts {
-        /// The mean time between requests while it is calm.
+        /// The mean time between requests in calm times.
         #[schemars(extend("least" = "1us"), example = "1m")]
         every: Span,
-        /// The mean time between requests of a burst.
+        /// The mean time between requests during a burst.
         #[schemars(extend("least" = "1us"), example = "1s")]
         burst_every: Span,
-        /// The mean time from a burst to the next.
+        /// The mean length of a calm time, from the end of a burst to the begin of the next.
         #[schemars(extend("least" = "1us"), example = "2h")]
         calm: Span,
-        /// How long a burst lasts in the mean.
+        /// The mean length of a burst.
         #[schemars(extend("least" = "1us"), example = "5m")]
         burst: Span,
     },
@@ -68,7 +68,7 @@ const fn one_day() -> Span {
 }
 
 impl RequestArrivals {
-    /// Mean rate over long times, in requests per second.
+    /// Mean rate of the arrival process over long times, in requests per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let rate = |every: &Span| 1.0 / every.as_secs_f64();
@@ -91,7 +91,7 @@ pub(super) struct ArrivalTimes {
     arrivals: RequestArrivals,
     now: Time,
     stream: RandomStream,
-    /// True during a burst; only `Arrivals::Bursts` uses this, `until` and `turns`.
+    /// True during a burst; `is_burst`, `until` and `turns` are only used for `Arrivals::Bursts`.
     is_burst: bool,
     until: Time,
     turns: RandomStream,

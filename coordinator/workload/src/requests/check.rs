@@ -27,7 +27,7 @@ pub(super) const LAST: Span = Span::from_secs(1_000_000_000_000);
 pub struct RequestFlaw {
     /// Path of the key with the mistake, such as `model.duration.least` or `request.3.at`.
     pub key: String,
-    /// The mistake and its remedy.
+    /// What is wrong with the key's value, and the remedy.
     pub refusal: OfferRefusal,
 }
 
@@ -123,7 +123,11 @@ fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut RequestFlaw
     for (n, share) in model.mix.iter().enumerate() {
         let key = |key: &str| format!("model.mix.{n}.{key}");
         if share.weight == Ppm::ZERO {
-            found.add(key("weight"), "0 is no weight", "write a number above 0, or leave it out");
+            found.add(
+                key("weight"),
+                "0 is not a weight",
+                "write a number above 0, or leave it out",
+            );
         }
         if model.mix[..n].iter().any(|other| other.kind == share.kind) {
             let remedy = "take one out, and give the other both weights together";
@@ -138,7 +142,7 @@ fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut RequestFlaw
             };
             found.add(
                 at,
-                format!("{} is no share", preemptible.as_f64()),
+                format!("{} is not a share", preemptible.as_f64()),
                 "write a number from 0 to 1",
             );
         }
@@ -162,7 +166,7 @@ fn check_arrivals(arrivals: &RequestArrivals, found: &mut RequestFlaws) {
         if time == Span::ZERO || time > LAST {
             found.add(
                 key(name),
-                format!("{time} is no time"),
+                format!("{time} is out of range"),
                 "write a length above 0, such as \"30s\"",
             );
         }
@@ -210,7 +214,7 @@ fn check_law(law: &DurationLaw, key: &str, found: &mut RequestFlaws) {
     if least == Span::ZERO || (least > LAST) {
         return found.add(
             key,
-            format!("{least} is no duration"),
+            format!("{least} is not a duration"),
             "write a length above 0, such as \"2h\"",
         );
     }

@@ -10,11 +10,9 @@ use crate::sampling::exponential;
 /// [`DurationLaw::probability_within`], the probability that more draws are needed is below 10^-400.
 const MOST_DRAWS: u32 = 1_000_000;
 
-/// How long VMs are wanted, from when they are ready.
+/// Probability law of the time for which VMs are wanted, counted from when they are ready.
 ///
-/// A draw that is shorter than `least` or longer than `most` is drawn again: the law is the one without
-/// bounds on the condition that it lies within them, so that its mean is another than the `mean` that is
-/// written.
+/// A draw below `least` or above `most` is repeated. So the mean of the drawn durations differs from `mean`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     rename = "law",
@@ -24,46 +22,47 @@ const MOST_DRAWS: u32 = 1_000_000;
 )]
 #[schemars(rename = "Duration", tag = "law")]
 pub enum DurationLaw {
-    /// All as long.
+    /// Every VM is wanted for the same time.
     Fixed {
-        /// The duration of each.
+        /// The time for which each VM is wanted.
         #[schemars(extend("least" = "1us"), example = "2h")]
         length: Span,
     },
-    /// Each duration between two bounds as likely.
+    /// Durations are uniformly distributed between two bounds.
     Uniform {
-        /// The shortest.
+        /// Lower bound of the durations.
         #[schemars(extend("least" = "1us"), example = "10m")]
         least: Span,
-        /// The longest.
+        /// Upper bound of the durations.
         #[schemars(extend("least" = "1us"), example = "300m")]
         most: Span,
     },
-    /// Exponentially distributed.
+    /// Durations are exponentially distributed.
     Exponential {
-        /// The mean without bounds.
+        /// Mean of the distribution, before the bounds `least` and `most` are applied.
         #[schemars(extend("least" = "1us"), example = "2h")]
         mean: Span,
-        /// Shorter ones are drawn again.
+        /// Lower bound: a shorter duration is drawn again; if it is not given, there is no lower bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         least: Option<Span>,
-        /// Longer ones are drawn again.
+        /// Upper bound: a longer duration is drawn again; if it is not given, there is no upper bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("least" = "1us"))]
         most: Option<Span>,
     },
-    /// Log-normally distributed.
+    /// Durations are log-normally distributed.
     Lognormal {
-        /// The mean without bounds.
+        /// Mean of the distribution, before the bounds `least` and `most` are applied.
         #[schemars(extend("least" = "1us"), example = "2h")]
         mean: Span,
-        /// The coefficient of variation without bounds: standard deviation over mean.
+        /// Coefficient of variation (standard deviation over mean) of the distribution, before the bounds are
+        /// applied.
         #[schemars(range(min = 0.0, max = 100.0), example = 1.5)]
         variation: Ppm,
-        /// Shorter ones are drawn again.
+        /// Lower bound: a shorter duration is drawn again; if it is not given, there is no lower bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         least: Option<Span>,
-        /// Longer ones are drawn again.
+        /// Upper bound: a longer duration is drawn again; if it is not given, there is no upper bound.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("least" = "1us"))]
         most: Option<Span>,
@@ -71,7 +70,7 @@ pub enum DurationLaw {
 }
 
 impl DurationLaw {
-    /// The shortest and the longest duration that the law may give.
+    /// The shortest and the longest duration that the law allows.
     #[must_use]
     pub fn bounds(&self) -> (Span, Span) {
         let instant = Span::from_micros(1);

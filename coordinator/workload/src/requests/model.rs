@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 use super::arrivals::{ArrivalTimes, RequestArrivals};
 use super::law::DurationLaw;
 
-/// Requests that are drawn by chance: when they come, of which types, in which market and for how long is
-/// drawn from a seeded stream each, so that another law of one leaves the others as they are.
+/// Model by which requests for VMs are drawn at random. Arrival times, types, markets and durations are each drawn
+/// from a seeded stream of their own, so that a change of one law does not change the other draws.
 ///
 /// It ends after `requests` requests or after `lasts`, whichever comes first; one of them is given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "RequestModel")]
 pub struct RequestModel {
-    /// How many requests there are.
+    /// Number of requests after which the model ends; if it is not given, only `lasts` ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000), example = 1_000_000)]
     pub requests: Option<u64>,
-    /// No request comes at this time or later.
+    /// Time from which on no further request arrives; if it is not given, only the number of requests ends the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("least" = "1us"), example = "30d")]
     pub lasts: Option<Span>,
-    /// When the requests come.
+    /// Process by which the requests arrive over time.
     pub arrivals: RequestArrivals,
-    /// How long VMs are wanted, from when they are ready. What is shorter than `least` or longer than
-    /// `most` is drawn again, so that the mean of the drawn times differs from `mean`.
+    /// Law of the time for which VMs are wanted, counted from when they are ready. A draw below `least` or above
+    /// `most` is repeated, so that the mean of the drawn times differs from `mean`.
     pub duration: DurationLaw,
-    /// How long preemptible ones are wanted; as `duration` says where it is not given.
+    /// Law of the time for which preemptible VMs are wanted; if it is not given, the law in `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptible_duration: Option<DurationLaw>,
-    /// The share of preemptible requests, those of spot VMs.
+    /// Share of requests for preemptible (spot) VMs, unless their type has a share of its own.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0), example = 0.5)]
     pub preemptible: Ppm,
@@ -42,19 +42,19 @@ pub struct RequestModel {
     pub mix: Vec<TypeShare>,
 }
 
-/// An instance type of which VMs are requested.
+/// An instance type that requests are drawn for, with its weight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "RequestedType")]
 pub struct TypeShare {
-    /// The type.
+    /// Name of the instance type.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// How often the type is requested, against the weights of the others.
+    /// Weight of the type: it is requested with this probability, divided by the sum of all types' weights.
     #[serde(default = "whole_part")]
     #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0.0), example = 3)]
     pub weight: Ppm,
-    /// The share of preemptible ones among its requests; the model's where it is not given.
+    /// Share of requests for preemptible VMs among the type's requests; if it is not given, the share of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0), example = 0.5)]
     pub preemptible: Option<Ppm>,
@@ -91,7 +91,7 @@ pub(super) struct DrawnRequests {
     times: ArrivalTimes,
     types: RandomStream,
     markets: RandomStream,
-    /// The number of the next request.
+    /// Number that the next request will have.
     next: u64,
 }
 

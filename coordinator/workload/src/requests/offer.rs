@@ -6,13 +6,13 @@ use dormouse_cloud::{InstanceType, Market, PlacementRule, ResourceVector, Types}
 use dormouse_documents::instead;
 use dormouse_units::{Bytes, TypeName};
 
-/// Reason for a refusal, with its remedy.
+/// Reason why requests for VMs, or settings of a source of requests, are refused, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {remedy}")]
 pub struct OfferRefusal {
-    /// The mistake, in words.
+    /// What is wrong with the refused request or setting, in words.
     pub what: String,
-    /// The remedy, in words.
+    /// What the user should do about the refusal, in words.
     pub remedy: String,
 }
 
@@ -34,7 +34,7 @@ pub struct Offer {
 /// vCPUs and memory of a VM.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VmSize {
-    /// Number of vCPUs, which need not be whole where a trace has parts of a machine.
+    /// Number of vCPUs, which is fractional where a trace gives shares of a machine.
     pub vcpus: f64,
     /// Memory in bytes.
     pub memory: f64,
@@ -49,7 +49,7 @@ impl VmSize {
     }
 }
 
-/// For each market, the reason why VMs of a type can't be had; `None`: they can.
+/// For each market, the reason why VMs of a type can't be requested in it; `None`: they can.
 #[derive(Clone, Debug)]
 struct SoldMarkets {
     spot: Option<OfferRefusal>,
@@ -57,7 +57,7 @@ struct SoldMarkets {
 }
 
 impl Offer {
-    /// The offer of these types on these hosts; without hosts there is room for all types.
+    /// The offer of a provider with these instance types and these hosts; without hosts there is room for all types.
     #[must_use]
     pub fn new(types: &Types, hosts: &[ResourceVector], rule: &PlacementRule) -> Self {
         let mut kinds: Vec<&ResourceVector> = hosts.iter().collect();
@@ -69,11 +69,11 @@ impl Offer {
             let refusal = |market| match kind.price(market) {
                 _ if !fits => Some(OfferRefusal::new(
                     format!("a VM of {} takes {room}, more than any host has", kind.name),
-                    "request a smaller type, or give a host of cloud.hosts as much",
+                    "request a smaller type, or add a larger host to cloud.hosts",
                 )),
                 None => Some(OfferRefusal::new(
                     format!("{} is not sold in the {market} market", kind.name),
-                    "request it in the other market, or give the type a price there",
+                    "request it in the other market, or give the type a price in this one",
                 )),
                 Some(_) => None,
             };

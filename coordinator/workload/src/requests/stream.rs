@@ -23,7 +23,7 @@ pub enum RequestError {
     /// The file can't be read.
     #[error(transparent)]
     File(#[from] RequestFileError),
-    /// A mistake in the requests, or in the settings of a model.
+    /// A request, or a setting of the model that draws requests, has a mistake.
     #[error("workload.{key}: {refusal}")]
     Written {
         /// The path of the key that is wrong.
@@ -33,7 +33,7 @@ pub enum RequestError {
     },
 }
 
-/// Source of requests, with the settings to open it.
+/// The source of requests that is to be opened, with the settings to open it.
 #[derive(Clone, Debug)]
 pub struct RequestsWanted<'a> {
     /// Source of the requests.
@@ -102,7 +102,7 @@ impl RequestStream {
         }
     }
 
-    /// Report on the file so far; `None`: the requests are from no file.
+    /// Report on the file of requests as far as it was read; `None`: the requests are not from a file.
     #[must_use]
     pub fn read(&self) -> Option<&RequestsRead> {
         match &self.0 {
@@ -150,14 +150,14 @@ pub enum RequestSource {
     },
 }
 
-/// A request for a VM, or several that come at once.
+/// A request for a VM, or for several identical VMs at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RequestSpec {
-    /// When the request comes, from the beginning.
+    /// Arrival time of the request, counted from the beginning of the run.
     #[serde(default)]
     pub at: Span,
-    /// The instance type.
+    /// Instance type that is requested.
     #[serde(rename = "type")]
     #[schemars(example = &"small")]
     pub kind: TypeName,
@@ -166,7 +166,7 @@ pub struct RequestSpec {
     /// For how long the request's VM is wanted, from when it is ready.
     #[schemars(extend("least" = "1us"), example = "45m")]
     pub duration: Span,
-    /// How many there are of these.
+    /// Number of identical requests that arrive at this time.
     #[serde(default = "one_request")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub count: u32,

@@ -473,7 +473,7 @@ fn delays_of_batsim_are_exact_and_other_profiles_are_named() {
         "line 2: its profile 'p' is of type parallel_homogeneous, which does not say how long";
     assert!(error.contains(says), "{error}");
     let error = read(b"{\"a\": 1}", None, OnMalformed::Fail).expect_err("no workload");
-    assert!(error.contains("some.log: it is JSON, and no workload of Batsim"), "{error}");
+    assert!(error.contains("some.log: it is JSON, but not a workload of Batsim"), "{error}");
 }
 
 const SACCT: &str = "JobID|User|Submit|Start|End|ElapsedRaw|TimelimitRaw|AllocCPUS|ReqCPUS|NNodes|State|ReqMem\n\

@@ -107,7 +107,7 @@ fn what_is_odd_is_counted_and_has_a_rule() {
     }
 }
 
-/// A log without a job that ever ran is no workload.
+/// A log without a job that ever ran is not a workload.
 #[test]
 fn an_empty_log_is_refused() {
     for text in [String::new(), "; MaxProcs: 8\n".to_owned(), line(1, 10, -1, 4)] {

@@ -64,16 +64,16 @@ fn each_kind_of_bad_row_is_named() {
         ("20,c3.large,spot", "has 3 fields"),
         ("20,c3.large,spot,5m,more", "has 5 fields"),
         ("20;c3.large;spot;5m", "has 1 fields"),
-        ("soon,c3.large,spot,5m", "its at, 'soon', is no time; write seconds, such as 90.5"),
-        (",c3.large,spot,5m", "its at, '', is no time"),
-        ("1e3,c3.large,spot,5m", "its at, '1e3', is no time"),
-        ("1.2.3,c3.large,spot,5m", "its at, '1.2.3', is no time"),
+        ("soon,c3.large,spot,5m", "its at, 'soon', is not a time; write seconds, such as 90.5"),
+        (",c3.large,spot,5m", "its at, '', is not a time"),
+        ("1e3,c3.large,spot,5m", "its at, '1e3', is not a time"),
+        ("1.2.3,c3.large,spot,5m", "its at, '1.2.3', is not a time"),
         ("-20,c3.large,spot,5m", "its at, -20, is negative"),
         (
             "9,c3.large,spot,5m",
             "its time, 9s, is before that of the row above it, 10s; sort the rows",
         ),
-        ("99999999999999999999,c3.large,spot,5m", "its at, '99999999999999999999', is no time"),
+        ("99999999999999999999,c3.large,spot,5m", "its at, '99999999999999999999', is not a time"),
         ("2000000000000,c3.large,spot,5m", "its at, 2000000000000, is too large"),
         ("20,c3.lrage,spot,5m", "there is no instance type 'c3.lrage'; did you mean 'c3.large'?"),
         ("20,,spot,5m", "there is no instance type ''"),
@@ -81,7 +81,7 @@ fn each_kind_of_bad_row_is_named() {
         ("20,c3.large,Spot,5m", "there is no market 'Spot'"),
         ("20,c3.large,spot,-5m", "its duration, -5m, is negative"),
         ("20,c3.large,spot,0", "its duration is 0; write a length above 0"),
-        ("20,c3.large,spot,5 parsecs", "its duration, '5 parsecs', is no time"),
+        ("20,c3.large,spot,5 parsecs", "its duration, '5 parsecs', is not a time"),
         ("20,t3.large,spot,5m", "t3.large is not sold in the spot market; request it in the other"),
         ("20,c3.xlarge,spot,5m", "a VM of c3.xlarge takes 4 vCPUs"),
         (&long, "it is longer than 65536 bytes; give a CSV file of requests"),
@@ -247,7 +247,7 @@ fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
         (flawed(|m| m.mix.clear()), &["model.mix: no type is requested; add one"]),
         (
             flawed(|m| m.mix[0].weight = Ppm::ZERO),
-            &["model.mix.0.weight: 0 is no weight; write a number above 0"],
+            &["model.mix.0.weight: 0 is not a weight; write a number above 0"],
         ),
         (
             flawed(|m| m.mix.push(m.mix[0].clone())),
@@ -255,9 +255,12 @@ fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
         ),
         (
             flawed(|m| m.mix[0].preemptible = Some(Ppm::new(1_500_000))),
-            &["model.mix.0.preemptible: 1.5 is no share; write a number from 0 to 1"],
+            &["model.mix.0.preemptible: 1.5 is not a share; write a number from 0 to 1"],
         ),
-        (flawed(|m| m.preemptible = Ppm::new(1_500_000)), &["model.preemptible: 1.5 is no share"]),
+        (
+            flawed(|m| m.preemptible = Ppm::new(1_500_000)),
+            &["model.preemptible: 1.5 is not a share"],
+        ),
         (
             flawed(|m| m.mix[0].kind = "c3.lrage".into()),
             &["model.mix.0.type: there is no instance type 'c3.lrage'; did you mean 'c3.large'?"],
@@ -274,7 +277,7 @@ fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
             law(DurationLaw::Uniform { least: second(9), most: second(8) }),
             &["model.duration: its longest duration, 8s, is shorter than its shortest, 9s"],
         ),
-        (law(DurationLaw::Fixed { length: Span::ZERO }), &["model.duration: 0s is no duration"]),
+        (law(DurationLaw::Fixed { length: Span::ZERO }), &["model.duration: 0s is not a duration"]),
         (
             law(cut(second(60), second(600), second(700))),
             &["model.duration: fewer than one of a thousand of its draws lies between"],
@@ -294,7 +297,7 @@ fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
         ),
         (
             arrivals(RequestArrivals::Poisson { every: Span::ZERO }),
-            &["model.arrivals.every: 0s is no time; write a length above 0"],
+            &["model.arrivals.every: 0s is out of range; write a length above 0"],
         ),
         (
             arrivals(diurnal(second(60), second(60), Ppm::new(1_000_001))),

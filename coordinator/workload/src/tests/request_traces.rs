@@ -156,10 +156,10 @@ fn sizes_can_be_mapped_and_those_that_fit_no_type_are_counted() {
             "vmI,s,d,60,120,1,1,1,Unknown,2\n",
             "line 3: 'vmI,s,d,60,120,1,1,1,Unknown,2' has 10 cells, not 11",
         ),
-        ("vmI,s,d,soon,120,1,1,1,Unknown,2,4\n", "line 3: its beginning, 'soon', is no time"),
+        ("vmI,s,d,soon,120,1,1,1,Unknown,2,4\n", "line 3: its beginning, 'soon', is not a time"),
         (
             "vmI,s,d,60,120,1,1,1,Unknown,two,4\n",
-            "line 3: its number of vCPUs, 'two', is no number",
+            "line 3: its number of vCPUs, 'two', is not a number",
         ),
     ] {
         let error = got(&format!("{more}{row}"), "", &map).err().expect(row);
@@ -298,29 +298,33 @@ fn googles_events_of_2019_are_a_request_from_schedule_to_end() {
 #[test]
 fn flaws_of_events_are_named_with_their_lines() {
     for (text, rules, says) in [
-        (EVENTS_2019.to_owned(), of_machine(), "line 12: its time, '680000000.', is no number of"),
+        (
+            EVENTS_2019.to_owned(),
+            of_machine(),
+            "line 12: its time, '680000000.', is not a number of",
+        ),
         (
             events_2019(),
             RequestRules::default(),
-            "trace.csv: its sizes are parts of the largest machine, and nobody says how large that is; \
-             write it, such as machine-vcpus = 64",
+            "trace.csv: its sizes are shares of the largest machine, whose size is not given; \
+             give its size, such as machine-vcpus = 64",
         ),
         (
             events_2019() + "5,0,901,103,0,0,7,,\n",
             of_machine(),
-            "line 14: its time, 5, is before that of the event above it, 710000000; sort by time",
+            "line 14: its time, 5, is before that of the event above it, 710000000; sort the events by time",
         ),
         (
             events_2019() + "800000000,JUMP,1,1,0,0,,,\n",
             of_machine(),
-            "'JUMP' is no type of an event",
+            "'JUMP' is not the type of an event",
         ),
         (
             "{\"time\":\"5\",\"collection_id\":\"1\",\"type\":\"3\"}\n".to_owned(),
             of_machine(),
-            "line 1: its instance_index, '', is no whole number",
+            "line 1: its instance_index, '', is not a whole number",
         ),
-        ("{\"a\":1}\n".to_owned(), of_machine(), "is JSON, and no event of an instance"),
+        ("{\"a\":1}\n".to_owned(), of_machine(), "is JSON, but not an event of an instance"),
         (
             "time,type,collection_id,instance_index\n5,0,1,1\n".to_owned(),
             of_machine(),

@@ -112,7 +112,8 @@ fn a_dag_is_read_with_its_submit_files() {
     assert_eq!(
         workflow.left_out,
         [
-            "left out, with the number of lines: RETRY (2), SCRIPT (1)",
+            "nodes with RETRY: 2, with scripts: 1; they count where live runs run the file's commands, as in virtual time \
+             no node fails and scripts take no time",
             "nodes that are DONE, and are not run again: 1"
         ]
     );
@@ -126,9 +127,13 @@ fn mistakes_in_a_dag_have_their_lines_and_remedies() {
         ("PARENT a b", "some/flow:2:1: CHILD is missing; write PARENT a b CHILD c d"),
         ("JOB a step.sub", "some/flow:2:1: another node is called 'a' already"),
         ("SPLICE x y.dag", "some/flow:2:1: SPLICE has its nodes in another file"),
+        ("RETRY a soon", "some/flow:2:1: RETRY takes a node and a number; write RETRY a 3"),
+        ("SCRIPT POST a", "some/flow:2:1: SCRIPT is to be PRE or POST, a node and a program"),
+        ("SCRIPT PRE b x", "some/flow:2:1: there is no node 'b'"),
+        ("PRE_SKIP a", "some/flow:2:1: PRE_SKIP takes a node and an exit status"),
         ("VARS a x=1", "some/flow:2:1: VARS is to be a node and macros in double quotes"),
-        ("PARNT a CHILD a", "'PARNT' is no word that DAGMan knows"),
-        ("PARENT a CHILD a", "'a' follows itself; leave out one of them"),
+        ("PARNT a CHILD a", "'PARNT' is not a word that DAGMan knows"),
+        ("PARENT a CHILD a", "'a' follows itself; remove the task from what it follows"),
         ("JOB b none.sub", "none.sub"),
         ("VARS a runtime=\"soon\"", "the macro runtime of 'a' is 'soon'"),
     ];
@@ -136,7 +141,7 @@ fn mistakes_in_a_dag_have_their_lines_and_remedies() {
         let error = known(text);
         assert!(error.contains(said), "{text}: {error}");
     }
-    assert!(wrong("hello world").contains("it is no workflow"));
+    assert!(wrong("hello world").contains("it is not a workflow"));
 }
 
 #[test]
@@ -268,7 +273,7 @@ fn mistakes_in_wfcommons_have_their_places() {
     let twice = wrong(&OF_1_4.replace(r#""id": "t2""#, r#""id": "t1""#));
     assert!(twice.contains("another task is called 't1' already"), "{twice}");
     let negative = wrong(&OF_1_4.replace("1.5", "-1.5"));
-    assert!(negative.contains("no length of time"), "{negative}");
+    assert!(negative.contains("not a length of time"), "{negative}");
     let cycle = wrong(&OF_1_4.replace(r#""parents": ["split"]"#, r#""parents": ["t1", "t3"]"#));
     assert!(cycle.contains("in a circle: 't3', then 't2', then 't3'"), "{cycle}");
     assert!(wrong(r#"{"workflow": 3}"#).contains("there is no list of tasks"));

@@ -7,13 +7,12 @@ use std::path::Path;
 use dormouse_documents::{InputError, Mistakes, Place};
 use dormouse_units::{Span, TaskId};
 
+use super::dagman_rules::{NodeRule, RULES};
 use super::submit::{self, Settings};
-use super::{Workflow, WorkflowCommand, WorkflowTask};
+use super::{NodeRules, Workflow, WorkflowCommand, WorkflowTask};
 
 /// Keywords of lines that only control how DAGMan executes a workflow; they are left out.
-const LEFT_OUT: [&str; 22] = [
-    "RETRY",
-    "SCRIPT",
+const LEFT_OUT: [&str; 19] = [
     "PRIORITY",
     "CATEGORY",
     "MAXJOBS",
@@ -22,7 +21,6 @@ const LEFT_OUT: [&str; 22] = [
     "NODE_STATUS_FILE",
     "JOBSTATE_LOG",
     "ABORT-DAG-ON",
-    "PRE_SKIP",
     "SET_JOB_ATTR",
     "ENV",
     "REJECT",
@@ -39,12 +37,12 @@ const LEFT_OUT: [&str; 22] = [
 /// Keywords of lines that refer to nodes in other files, which are not supported.
 const ELSEWHERE: [&str; 3] = ["SUBDAG", "SPLICE", "INCLUDE"];
 
-/// True if the first line that is no comment begins with a DAGMan keyword.
+/// True if the first line that is not a comment begins with a DAGMan keyword.
 pub(super) fn is_one(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let word = first.and_then(|line| line.split_whitespace().next()).unwrap_or_default();
     let all = ["JOB", "NODE", "PARENT", "VARS", "SUBMIT-DESCRIPTION"];
-    let mut all = all.iter().chain(&LEFT_OUT).chain(&ELSEWHERE);
+    let mut all = all.iter().chain(&RULES).chain(&LEFT_OUT).chain(&ELSEWHERE);
     all.any(|known| known.eq_ignore_ascii_case(word))
 }
 
@@ -61,6 +59,7 @@ struct DagNode {
     is_empty: bool,
     is_done: bool,
     macros: Settings,
+    rules: NodeRules,
     parents: BTreeSet<String>,
 }
 
@@ -75,6 +74,7 @@ struct DagReading<'a> {
     /// Dependency lines, with their place in the file: parents and children, which may be defined later.
     orders: Vec<(Place, Vec<String>, Vec<String>)>,
     vars: Vec<(Place, String, Settings)>,
+    rules: Vec<(Place, String, NodeRule)>,
 }
 
 /// Reads a DAG's text into a workflow; mistakes are added to `found`.
@@ -92,6 +92,7 @@ pub(super) fn read(
         left_out: BTreeMap::new(),
         orders: Vec::new(),
         vars: Vec::new(),
+        rules: Vec::new(),
     };
     let lines = join_lines(text);
     let mut lines = lines.iter().map(|(number, line)| (*number, line.as_ref()));
@@ -174,6 +175,11 @@ impl DagReading<'_> {
                     }
                 }
             }
+            word if RULES.contains(&word) => match NodeRule::parse(word, &rest) {
+                Ok(Some((name, rule))) => self.rules.push((place, name.to_owned(), rule)),
+                Ok(None) => *self.left_out.entry("SCRIPT HOLD").or_default() += 1,
+                Err((what, remedy)) => found.add(&place, what, remedy),
+            },
             word if ELSEWHERE.contains(&word) => {
                 let what = format!("{word} has its nodes in another file, which is not read");
                 found.add(&place, what, "write its nodes and PARENT lines into this file");
@@ -181,7 +187,7 @@ impl DagReading<'_> {
             word => match LEFT_OUT.iter().find(|known| **known == word) {
                 Some(known) => *self.left_out.entry(known).or_default() += 1,
                 None => {
-                    let what = format!("'{word}' is no word that DAGMan knows");
+                    let what = format!("'{word}' is not a word that DAGMan knows");
                     found.add(&place, what, "begin the line with JOB, PARENT or VARS, or with # ");
                 }
             },
@@ -252,6 +258,16 @@ impl DagReading<'_> {
                 None => unknown(&place, &name, found),
             }
         }
+        for (place, name, rule) in std::mem::take(&mut self.rules) {
+            if name.eq_ignore_ascii_case("ALL_NODES") {
+                self.nodes.values_mut().for_each(|node| rule.apply(&mut node.rules));
+                continue;
+            }
+            match self.nodes.get_mut(&name) {
+                Some(node) => rule.apply(&mut node.rules),
+                None => unknown(&place, &name, found),
+            }
+        }
     }
 
     fn make_workflow(
@@ -270,7 +286,9 @@ impl DagReading<'_> {
         for name in names {
             let Some(node) = self.nodes.get(name) else { continue };
             let after = self.tasks_before(node, &ids);
-            let mut task = WorkflowTask { name: name.clone(), after, ..WorkflowTask::default() };
+            let rules = node.rules.clone();
+            let mut task =
+                WorkflowTask { name: name.clone(), after, rules, ..WorkflowTask::default() };
             let path = match node.directory.as_deref() {
                 Some(folder) => format!("{folder}/{}", node.submit),
                 None => node.submit.clone(),
@@ -334,7 +352,23 @@ impl DagReading<'_> {
 
     fn said_left_out(&self) -> Vec<String> {
         let mut said = Vec::new();
-        // A node runs until it is done, and its scripts would run where DAGMan does.
+        let is_run = |node: &&DagNode| !node.is_empty && !node.is_done;
+        let (run, others): (Vec<_>, Vec<_>) =
+            self.nodes.values().filter(|node| !node.rules.is_plain()).partition(is_run);
+        if !run.is_empty() {
+            let retried = run.iter().filter(|node| node.rules.retries > 0).count();
+            let scripts =
+                |node: &&&DagNode| !node.rules.pre.is_empty() || !node.rules.post.is_empty();
+            let scripts = run.iter().filter(scripts).count();
+            said.push(format!(
+                "nodes with RETRY: {retried}, with scripts: {scripts}; they count where live runs run the file's \
+                 commands, as in virtual time no node fails and scripts take no time"
+            ));
+        }
+        if !others.is_empty() {
+            let count = others.len();
+            said.push(format!("nodes that are NOOP or DONE, whose scripts are not run: {count}"));
+        }
         if !self.left_out.is_empty() {
             let lines = self.left_out.iter().map(|(word, lines)| format!("{word} ({lines})"));
             let lines: Vec<String> = lines.collect();

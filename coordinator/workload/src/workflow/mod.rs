@@ -5,6 +5,8 @@
 //! workflow's file, and of the submit files that a DAGMan file names.
 
 mod dagman;
+mod dagman_rules;
+mod jobs;
 mod nextflow;
 mod pegasus;
 mod read;
@@ -14,5 +16,5 @@ mod submit;
 mod wfcommons;
 mod yaml;
 
-pub use read::{Workflow, WorkflowCommand, WorkflowFormat, WorkflowTask};
+pub use read::{NodeRules, Workflow, WorkflowCommand, WorkflowFormat, WorkflowTask};
 pub use shape::WorkflowShape;

@@ -53,7 +53,7 @@ pub(super) fn read(source: &str, text: &str, found: &mut Mistakes) -> Workflow {
         let ran = row.cell("realtime").or_else(|| row.cell("duration"));
         let runtime = ran.and_then(parse_length);
         if let (Some(ran), None) = (ran, runtime) {
-            let what = format!("'{name}' took '{ran}', which is no length of time");
+            let what = format!("'{name}' took '{ran}', which is not a length of time");
             found.add(
                 &place(),
                 what,

@@ -41,6 +41,33 @@ pub struct WorkflowTask {
     pub inputs: Vec<String>,
     /// Files that the task writes.
     pub outputs: Vec<String>,
+    /// True if the task leaves all files that it makes, whether `outputs` names them or not.
+    pub leaves_all: bool,
+    /// How often the task is run again, and which scripts run before and after it.
+    pub rules: NodeRules,
+}
+
+/// Rules of DAGMan by which a node succeeds or fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeRules {
+    /// How often the node is run again after it failed.
+    pub retries: u32,
+    /// Exit status after which the node is not run again; `None`: each failure counts alike.
+    pub unless_exit: Option<i32>,
+    /// Program that runs before the node, with its arguments; the node fails without a run if it fails. Empty: none.
+    pub pre: Vec<String>,
+    /// Exit status of `pre` with which the node succeeds without a run; `None`: there is none.
+    pub pre_skip: Option<i32>,
+    /// Program that runs after the node, with its arguments; its exit status is that of the node. Empty: none.
+    pub post: Vec<String>,
+}
+
+impl NodeRules {
+    /// True if the node runs once, without scripts.
+    #[must_use]
+    pub const fn is_plain(&self) -> bool {
+        self.retries == 0 && self.pre.is_empty() && self.post.is_empty()
+    }
 }
 
 /// The command of a task, as its file has it.
@@ -70,7 +97,7 @@ pub enum WorkflowFormat {
 }
 
 impl WorkflowFormat {
-    /// The format of a file with this text, or its beginning; `None`: it is no workflow.
+    /// The format of a file with this text, or its beginning; `None`: it is not a workflow.
     #[must_use]
     pub fn detect(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('{') {
@@ -121,25 +148,29 @@ impl Workflow {
             Some(WorkflowFormat::Snakemake) => snakemake::read(source, text, &mut found),
             Some(WorkflowFormat::Nextflow) => nextflow::read(source, text, &mut found),
             None => {
-                let what = "it is no workflow of DAGMan, WfCommons, Pegasus, Snakemake or Nextflow";
+                let what =
+                    "it is not a workflow of DAGMan, WfCommons, Pegasus, Snakemake or Nextflow";
                 let remedy = "begin it with JOB lines, or give an instance of WfFormat 1.0 to 1.5";
                 return Err(InputError::new(&whole, what, remedy));
             }
         };
         let mut workflow = found.or(Some(workflow))?;
         if workflow.tasks.is_empty() {
-            return Err(InputError::new(&whole, "there are no tasks", "give at least one"));
+            return Err(InputError::new(
+                &whole,
+                "it has no tasks",
+                "give a workflow with at least one",
+            ));
         }
         let tasks = workflow.in_order();
-        check_precedence(&tasks).map_err(|error| {
-            let remedy = "leave out one of them, so that there is a task to begin with";
-            InputError::new(&whole, error.in_words(&tasks), remedy)
-        })?;
+        check_precedence(&tasks)
+            .map_err(|error| InputError::new(&whole, error.in_words(&tasks), error.remedy()))?;
         workflow.left_out.extend(workflow.lack_of_order());
         Ok(workflow)
     }
 
-    /// A remark if no task follows another, since such a workflow runs as a bag; `None` if any does.
+    /// Returns a remark if no task follows another, since a workflow without dependencies runs as a bag; `None` if
+    /// any task follows another.
     fn lack_of_order(&self) -> Option<String> {
         if self.tasks.len() < 2 || self.tasks.iter().any(|task| !task.after.is_empty()) {
             return None;

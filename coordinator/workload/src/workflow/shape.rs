@@ -8,7 +8,7 @@ use super::Workflow;
 /// Figures of a workflow's graph. Tasks without a run time count as zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkflowShape {
-    /// The number of tasks.
+    /// The number of the workflow's tasks.
     pub tasks: usize,
     /// The number of dependencies, each from one task to another.
     pub edges: usize,

@@ -73,6 +73,8 @@ pub(super) fn describe_task(task: &mut WorkflowTask, settings: &Settings, macros
     task.memory = get("request_memory").and_then(|text| parse_memory(&text));
     task.cores = get("request_cpus").and_then(|text| text.parse().ok()).filter(|cores| *cores > 0);
     (task.inputs, task.outputs) = (list("transfer_input_files"), list("transfer_output_files"));
+    // HTCondor brings back all new files of a process that does not say which.
+    task.leaves_all = !settings.contains_key("transfer_output_files");
     if let Some(program) = get("executable") {
         let arguments = get("arguments").map(|text| split_words(&text)).unwrap_or_default();
         let variables = get("environment").map(|text| split_words(&text)).unwrap_or_default();

@@ -24,10 +24,10 @@ struct WfTask {
     input_files: Vec<String>,
     output_files: Vec<String>,
     runtime_in_seconds: Option<f64>,
-    /// Seconds, until 1.3.
+    /// Run time of the task in seconds, in versions of the format up to 1.3.
     runtime: Option<f64>,
     memory_in_bytes: Option<f64>,
-    /// Kilobytes, until 1.3.
+    /// Memory of the task in kilobytes, in versions of the format up to 1.3.
     memory: Option<f64>,
     cores: Option<f64>,
     core_count: Option<f64>,
@@ -227,7 +227,7 @@ fn task_of(
     let seconds = of(|entry| entry.runtime_in_seconds.or(entry.runtime));
     let runtime = seconds.and_then(Span::from_secs_f64);
     if let (Some(seconds), None) = (seconds, runtime) {
-        let what = format!("'{name}' took {seconds} s, which is no length of time");
+        let what = format!("'{name}' took {seconds} s, which is not a length of time");
         found.add(&node.place, what, "give a number of seconds that is 0 or more");
     }
     let whole = |value: f64| format!("{:.0}", value.max(0.0)).parse::<u64>().ok();
@@ -249,5 +249,6 @@ fn task_of(
         memory: memory.filter(|memory| *memory > Bytes::ZERO),
         cores: cores.and_then(|cores| u32::try_from(cores).ok()).filter(|cores| *cores > 0),
         command,
+        ..WorkflowTask::default()
     }
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use dormouse_documents::{InputError, Place};
 
-/// Deepest nesting that is read.
+/// Deepest nesting of a YAML document that is read.
 const DEEPEST: usize = 64;
 
 /// Greatest length of a list, object or text that extends over several lines, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// A value, with the line on which it begins.
+/// A value of a YAML document, with the line on which it begins.
 #[derive(Clone, Debug)]
 pub(super) struct YamlNode {
     line: usize,
@@ -28,7 +28,7 @@ enum YamlValue {
 }
 
 impl YamlNode {
-    /// The value of a key; `None`: this node is no object, or lacks the key.
+    /// The value of a key; `None`: this node is not an object, or lacks the key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
             YamlValue::Map(all) => all.iter().find(|(name, _)| name == key).map(|(_, node)| node),
@@ -97,7 +97,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<YamlNode, InputError> {
     let indent = reading.lines.last().map_or(0, |line| line.indent);
     let root = reading.block(indent, DEEPEST)?;
     match reading.lines.last() {
-        Some(line) => Err(reading.wrong(line, "it is indented otherwise than the lines before it")),
+        Some(line) => Err(reading.wrong(line, "its indentation does not fit the lines above it")),
         None => Ok(root),
     }
 }
@@ -111,7 +111,20 @@ struct YamlReading<'a> {
 impl YamlReading<'_> {
     fn wrong(&self, line: &YamlLine, what: &str) -> InputError {
         let place = Place::line(Path::new(self.source), line.number, &line.text);
-        InputError::new(&place, what, "write it in blocks of key: value and - entry")
+        InputError::new(
+            &place,
+            what,
+            "write lines `key: value` and `- entry`, indented by what they belong to",
+        )
+    }
+
+    fn too_deep(&self, line: &YamlLine) -> InputError {
+        let place = Place::line(Path::new(self.source), line.number, &line.text);
+        InputError::new(
+            &place,
+            format!("it is nested more than {DEEPEST} deep"),
+            "nest it less deeply",
+        )
     }
 
     /// Reads the block whose lines have this indentation.
@@ -121,7 +134,7 @@ impl YamlReading<'_> {
         };
         let (number, text) = (first.number, first.text.clone());
         if left == 0 {
-            return Err(self.wrong(first, "it is nested too deeply"));
+            return Err(self.too_deep(first));
         }
         if is_entry(&text) {
             let all = self.entries(indent, left)?;
@@ -134,7 +147,7 @@ impl YamlReading<'_> {
         let mut all = Vec::new();
         while let Some(line) = self.lines.pop_if(|line| line.indent == indent) {
             let Some((key, value)) = split_key(&line.text) else {
-                return Err(self.wrong(&line, "it is no key with a value"));
+                return Err(self.wrong(&line, "it is not a key with a value, such as name: value"));
             };
             let value = match value {
                 "" => self.below(indent, &line, left)?,
@@ -201,7 +214,7 @@ impl YamlReading<'_> {
     fn inline(&self, number: usize, text: &str, left: usize) -> Result<YamlNode, InputError> {
         let line = YamlLine { number, indent: 0, text: text.to_owned() };
         if left == 0 {
-            return Err(self.wrong(&line, "it is nested too deeply"));
+            return Err(self.too_deep(&line));
         }
         if text.starts_with(['&', '*', '!', '|', '>']) {
             return Err(self.wrong(&line, "anchors, tags and block texts are not read"));
@@ -386,10 +399,10 @@ mod tests {
         for (text, line, what) in [
             ("a: 1\nb: &x 2\n", 2, "anchors"),
             ("a: |\n  text\n", 1, "block texts"),
-            ("a: 1\n   b: 2\n", 2, "indented otherwise"),
+            ("a: 1\n   b: 2\n", 2, "indentation does not fit"),
             ("a: [1,\n 2\n", 1, "does not end"),
             ("a: \"x\n", 1, "quotation marks"),
-            ("a: 1\nb\n", 2, "no key"),
+            ("a: 1\nb\n", 2, "not a key with a value"),
         ] {
             let error = parse("some.yml", text).expect_err(what).to_string();
             assert!(
@@ -400,6 +413,11 @@ mod tests {
         let brackets = format!("a: {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
         assert!(parse("some.yml", &brackets).expect_err("too deep").to_string().contains("deeply"));
         let deep = (0..100).map(|n| format!("{}a:\n", " ".repeat(n))).collect::<String>();
-        assert!(parse("some.yml", &deep).expect_err("too deep").to_string().contains("too deeply"));
+        assert!(
+            parse("some.yml", &deep)
+                .expect_err("too deep")
+                .to_string()
+                .contains("more than 64 deep")
+        );
     }
 }

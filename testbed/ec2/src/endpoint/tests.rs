@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dormouse_ec2::{AnnouncedChange, InstanceAnnouncement};
+use dormouse_ec2::{AnnouncedChange, InstanceAnnouncement, RoleKey};
 use dormouse_ec2_wire::{ApiRequest, WireValue};
 use dormouse_units::{Speedup, Time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -10,6 +10,9 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::AwaitedAnswer;
+use crate::caller::CallerScope;
+use crate::signature::signature_of;
 
 /// A cloud with an event each hour, which describes one region, named after the caller.
 #[derive(Debug)]
@@ -20,8 +23,8 @@ struct FakeCloud {
     kept: Vec<String>,
 }
 
-impl CloudSession for FakeCloud {
-    fn call(
+impl FakeCloud {
+    fn answer(
         &mut self,
         account: &str,
         region: &str,
@@ -47,6 +50,23 @@ impl CloudSession for FakeCloud {
             "DescribeVpcs" => Ok(WireValue::structure().with("Odd", "x")),
             _ => Err(ApiError::new("InsufficientInstanceCapacity", "There is <none>.")),
         }
+    }
+}
+
+impl CloudSession for FakeCloud {
+    fn begin_call(&mut self, account: &str, region: &str, request: &ApiRequest) -> AwaitedAnswer {
+        let answer = self.answer(account, region, request);
+        AwaitedAnswer::new(|| answer)
+    }
+
+    fn role_key(&self, access_key: &str) -> Option<RoleKey> {
+        let text = |text: &str| text.to_owned();
+        (access_key == "ASIA1").then(|| RoleKey {
+            account: text("111122223333"),
+            access_key: text("ASIA1"),
+            secret: text("secret"),
+            token: text("token"),
+        })
     }
 
     fn interrupt(&mut self, instance: &str, _why: &str) -> bool {
@@ -158,6 +178,67 @@ async fn a_call_is_of_the_account_and_region_of_its_credential() {
     assert!(got.contains("<regionName>us-east-1</regionName>"), "{got}");
     assert!(got.contains("<requestId>00000000-0000-4000-8000-000000000001</requestId>"));
     assert_eq!(cloud.calls, 2);
+}
+
+/// Headers that sign a request of DescribeRegions with this access key, secret and token.
+fn signed(address: SocketAddr, key: &str, secret: &str, token: &str) -> String {
+    let headers = format!(
+        "Authorization: AWS4-HMAC-SHA256 Credential={key}/20261127/eu-west-1/ec2/aws4_request, \
+         SignedHeaders=host;x-amz-date;x-amz-security-token, Signature="
+    );
+    let request = Request::post("/")
+        .header("host", address.to_string())
+        .header("x-amz-date", "20261127T080000Z")
+        .header("x-amz-security-token", token)
+        .header("authorization", format!("{}00", &headers["Authorization: ".len()..]))
+        .body(())
+        .expect("a request");
+    let (parts, ()) = request.into_parts();
+    let caller = CallerScope::of_headers(&parts.headers).expect("it is right");
+    let dates = [1_795_766_400; 2];
+    let signature = signature_of(secret, &caller, &parts, REGIONS.as_bytes(), dates);
+    let signature = signature.expect("all that has to be signed is there");
+    format!(
+        "{headers}{signature}\r\nX-Amz-Date: 20261127T080000Z\r\nX-Amz-Security-Token: {token}\r\n"
+    )
+}
+
+const REGIONS: &str = "Action=DescribeRegions&Version=2016-11-15";
+
+#[tokio::test]
+async fn an_instance_is_answered_only_with_the_credentials_of_its_role() {
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let setup = EndpointSetup { listen, clock: ClockMode::Manual, secrets: None };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new(), kept: Vec::new() };
+    let mut endpoint = Ec2Endpoint::bind(setup, cloud).await.expect("a free port");
+    let inner = endpoint.open_inner().await.expect("a free port");
+    let (outer, (end, ended)) = (endpoint.address, oneshot::channel::<()>());
+    let serving = tokio::spawn(endpoint.serve_until(async { drop(ended.await) }));
+    let own = signed(inner, "ASIA1", "secret", "token");
+    let answer = posted(inner, "/", &own, REGIONS).await;
+    // The account is that of the instance.
+    assert!(answer.contains("<regionEndpoint>111122223333</regionEndpoint>"), "{answer}");
+    let token = own.replace("Security-Token: token", "Security-Token: other");
+    for headers in [
+        String::new(),
+        SCOPE.to_owned(),
+        signed(inner, "111122223333", "secret", "token"),
+        signed(inner, "ASIA1", "guessed", "token"),
+        signed(inner, "ASIA1", "secret", "guessed"),
+        token,
+    ] {
+        let answer = posted(inner, "/", &headers, REGIONS).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{headers}: {answer}");
+        let answer = posted(inner, "/_dormouse/advance", &headers, r#"{"by": 9}"#).await;
+        assert!(answer.starts_with("HTTP/1.1 401"), "{headers}: {answer}");
+    }
+    // At the port for clients nobody has to sign, but whoever names an instance's key does.
+    assert!(posted(outer, "/", SCOPE, REGIONS).await.starts_with("HTTP/1.1 200"));
+    let forged = signed(outer, "ASIA1", "guessed", "token");
+    assert!(posted(outer, "/", &forged, REGIONS).await.starts_with("HTTP/1.1 401"));
+    drop(end);
+    let cloud = serving.await.expect("no panic").expect("it was not taken before");
+    assert_eq!((cloud.calls, cloud.now), (2, Time::ZERO));
 }
 
 #[tokio::test]

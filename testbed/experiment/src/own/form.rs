@@ -23,15 +23,15 @@ const MOST_THREADS: u32 = 30_000;
 pub(crate) enum RuntimeGiven {
     /// The key `runtime` of the section gives the run time.
     BySection,
-    /// The same run time on every type.
+    /// The task has this run time on every instance type.
     Everywhere(Span),
-    /// The run time that `dormouse measure` found.
+    /// The run time is the one that `dormouse measure` found.
     Measured,
     /// The run time is not known.
     Unknown,
 }
 
-/// A path or pattern, with the folder that it is relative to.
+/// A path or pattern of files that an experiment names, with the folder that it is relative to.
 #[derive(Clone, Debug)]
 pub(super) struct NamedFiles {
     pub(super) text: String,
@@ -40,7 +40,7 @@ pub(super) struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// Folder outside of which the files must not be; `None` if they may be anywhere.
+    /// Folder outside of which the files that the path or pattern names must not be; `None` if they may be anywhere.
     pub(super) fn within(&self) -> Option<PathBuf> {
         within(&self.place, &self.base)
     }
@@ -53,7 +53,7 @@ pub(super) enum AnswerCheck {
     Outputs(NamedFiles),
 }
 
-/// A task with placeholders.
+/// A task of a section or of a table's row, whose command still has placeholders.
 #[derive(Clone, Debug)]
 pub(super) struct TaskForm {
     pub(super) place: Place,
@@ -116,8 +116,7 @@ impl TaskForm {
         }
     }
 
-    /// The task with the cells of a row in place of the section's keys; files that the row names
-    /// are in `base`.
+    /// Returns a task whose keys are overridden by the cells of a row; files named in the row are relative to `base`.
     ///
     /// # Errors
     ///
@@ -148,7 +147,7 @@ impl TaskForm {
                 "threads" => {
                     let threads = cell.parse().ok().filter(|n| (1..=MOST_THREADS).contains(n));
                     form.threads = threads.ok_or_else(|| {
-                        let what = format!("{key}: '{cell}' is no number of threads");
+                        let what = format!("{key}: '{cell}' is not a possible number of threads");
                         (what, format!("write a whole number from 1 to {MOST_THREADS}"))
                     })?;
                 }
@@ -159,7 +158,10 @@ impl TaskForm {
                         cell => match parse_quantity(key, cell, "\"150s\"")? {
                             Span::ZERO => {
                                 let what = format!("{key}: '{cell}' is too little");
-                                return Err((what, "write a length above 0".to_owned()));
+                                return Err((
+                                    what,
+                                    "write a length above 0, such as 150s".to_owned(),
+                                ));
                             }
                             runtime => RuntimeGiven::Everywhere(runtime),
                         },
@@ -175,7 +177,7 @@ impl TaskForm {
 fn yes_or_no(key: &str, word: &str) -> Result<bool, Flaw> {
     word.parse().map_err(|_| {
         let what = format!("{key}: '{word}' is neither true nor false");
-        (what, "write one of these".to_owned())
+        (what, "write true or false".to_owned())
     })
 }
 

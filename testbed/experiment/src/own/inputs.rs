@@ -35,7 +35,7 @@ pub fn allow_inputs(folders: &[PathBuf]) -> Result<(), InputError> {
         Ok(real) if real.is_dir() => Ok(real),
         _ => {
             let place = Place::whole(&format!("--allow-inputs {}", folder.display()));
-            Err(InputError::new(&place, "there is no such folder", "give one that is there"))
+            Err(InputError::new(&place, "there is no such folder", "give a folder of this host"))
         }
     };
     let folders = folders.iter().map(real).collect::<Result<Vec<_>, _>>()?;
@@ -47,9 +47,9 @@ pub fn allow_inputs(folders: &[PathBuf]) -> Result<(), InputError> {
 /// A file with its path in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FoundFile {
-    /// Path in a task's directory.
+    /// Path of the file in a task's directory.
     pub(super) inside: String,
-    /// Path on this host.
+    /// Path of the file on this host.
     pub(super) file: PathBuf,
     /// Folder of the experiment that names the file; a file outside of this folder is refused
     /// unless allowed. `None` if the user names the file: users may name any file.
@@ -127,7 +127,7 @@ impl InputFiles {
         Ok(file)
     }
 
-    /// Hash of a file that is no task's input.
+    /// Hash of a file that is not a task's input.
     pub(super) fn digest(&self, found: &FoundFile) -> Result<String, Flaw> {
         let file = read(&found.readable_path()?, &found.inside);
         file.map(|file| file.digest).map_err(|error| unreadable(&found.file, &error))
@@ -193,7 +193,7 @@ fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
         return Ok(if plain.exists() { vec![plain] } else { Vec::new() });
     }
     let no_pattern = |error: &dyn std::fmt::Display| {
-        let what = format!("'{named}' is no pattern: {error}");
+        let what = format!("'{named}' is not a pattern of paths: {error}");
         (what, "write one such as data/*.csv".to_owned())
     };
     // A pattern with an absolute path needs no base.
@@ -209,7 +209,10 @@ fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
         all.push(path);
         if all.len() > MOST_FILES {
             let what = format!("'{named}' names more than {MOST_FILES} files");
-            return Err((what, "name fewer".to_owned()));
+            return Err((
+                what,
+                "give a pattern that matches fewer, or pack the files into an archive".to_owned(),
+            ));
         }
     }
     Ok(all)
@@ -366,7 +369,7 @@ mod tests {
             let (what, remedy) = find(tree.path(), None, named).unwrap_err();
             assert!(what.contains("names no file") && remedy.starts_with("name files"), "{what}");
         }
-        assert!(find(tree.path(), None, "a[").unwrap_err().0.contains("no pattern"));
+        assert!(find(tree.path(), None, "a[").unwrap_err().0.contains("not a pattern"));
         std::os::unix::fs::symlink(".", tree.path().join("a/circle")).unwrap();
         assert!(find(tree.path(), None, "a").unwrap_err().0.contains("too much"));
     }

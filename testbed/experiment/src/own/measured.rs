@@ -15,12 +15,12 @@ use crate::files;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MeasureFile {
-    /// Version of Dormouse that measured.
+    /// Version of Dormouse that made the measurements.
     pub dormouse: String,
     /// Share of a core that a vCPU of the reference speed had during the measurements.
     pub share: Ppm,
-    /// Emulated seconds for one second of a core in every run that reads this; `None` in files of
-    /// older versions: then the run's `live.speedup` is used.
+    /// Emulated seconds for one second of a core in every run that uses these measurements; `None` in files of older
+    /// versions: then the run's `live.speedup` is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Speedup>,
     /// Measurements, one for each measured run.
@@ -35,7 +35,7 @@ pub struct ProgramMeasure {
     pub task: String,
     /// Command of the program's kind, with placeholders.
     pub kind: Vec<String>,
-    /// Identity by command, environment and inputs: BLAKE3 in hexadecimal.
+    /// Identity of the program: BLAKE3 of its command, environment and inputs, in hexadecimal.
     pub program: String,
     /// Resources that the program used, and its outputs.
     #[serde(flatten)]
@@ -49,12 +49,12 @@ pub struct ProgramMeasure {
 pub struct MeasuredProgram {
     /// Exit status; `None` if a signal ended the program.
     pub exit_status: Option<i32>,
-    /// The signal that ended the program.
+    /// Signal that ended the program; `None`: the program exited by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Elapsed time, microseconds.
+    /// Elapsed real time of the program's run, in microseconds.
     pub wall_us: u64,
-    /// CPU time, microseconds.
+    /// CPU time that the program used, in microseconds.
     pub cpu_us: u64,
     /// Part of the elapsed time in which the program did not want to compute, microseconds: it slept or
     /// waited.
@@ -124,8 +124,8 @@ pub fn identity(program: &OwnProgram) -> String {
 }
 
 impl MeasureFile {
-    /// The measurement of this program, or else of one of its kind; a failed one only if none of
-    /// its kind succeeded.
+    /// Returns the measurement of this program, or else of a program of its kind; a failed measurement is returned
+    /// only if none of these succeeded.
     #[must_use]
     pub fn find(&self, kind: &[String], program: &OwnProgram) -> Option<&MeasuredProgram> {
         let own = identity(program);
@@ -190,6 +190,7 @@ mod tests {
             argv: vec!["./s".to_owned(), word.to_owned()],
             env: BTreeMap::new(),
             inputs: Vec::new(),
+            handed: Vec::new(),
             outputs: Vec::new(),
             mounts: Vec::new(),
             quota: Bytes::new(1),

@@ -57,7 +57,7 @@ impl RuntimeSaid {
 }
 
 impl OwnTasks {
-    /// Whether no task runs a user's own program.
+    /// Whether no task of the bag runs a user's own program.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()

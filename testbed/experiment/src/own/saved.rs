@@ -54,6 +54,7 @@ mod tests {
             argv: vec!["solve".to_owned()],
             env: BTreeMap::new(),
             inputs: Vec::new(),
+            handed: Vec::new(),
             outputs: Vec::new(),
             mounts: Vec::new(),
             quota: Bytes::new(1),

@@ -15,9 +15,9 @@ const MOST_ROWS: usize = 1_000_000;
 /// A row: its cells by column heading, and its place.
 #[derive(Clone, Debug)]
 pub(super) struct TaskRow {
-    /// Cells that are not empty.
+    /// The row's cells that are not empty, by column heading.
     pub(super) cells: BTreeMap<String, String>,
-    /// Line in the file.
+    /// Place of the row in the table's file.
     pub(super) place: Place,
 }
 

@@ -11,6 +11,7 @@ use dormouse_tasks::own::{FileRef, OwnProgram, Verify};
 use dormouse_units::{Bytes, Span};
 
 use super::form::{AnswerCheck, NamedFiles, RuntimeGiven, TaskForm};
+use super::handed::WantedInput;
 use super::inputs::{Flaw, FoundFile, InputFiles, find, within};
 use super::table;
 use crate::sections::TaskSection;
@@ -45,17 +46,19 @@ pub(crate) struct OwnWritten {
     pub(crate) memory: Option<Bytes>,
     /// Run time of the task, as far as its section or row gives one.
     pub(crate) runtime: RuntimeGiven,
-    /// Time of the task's submission.
+    /// Submission time of the task, counted from the beginning of the run.
     pub(crate) submitted: Span,
-    /// Command with placeholders.
+    /// Command of the task, in which placeholders are not replaced by their values.
     pub(crate) kind: Vec<String>,
     /// The program that the task runs.
     pub(crate) program: OwnProgram,
+    /// Files that tasks before this one may leave for it.
+    pub(crate) wanted: Vec<WantedInput>,
     /// Place where the task is written.
     pub(crate) place: Place,
 }
 
-/// A task of a section before its placeholders are filled.
+/// A task of an experiment's section whose placeholders are not filled yet.
 struct UnfilledTask {
     form: TaskForm,
     values: PlaceholderValues,
@@ -80,7 +83,12 @@ pub(crate) fn written(
     for (n, one) in ones.into_iter().enumerate() {
         let place = one.form.place.clone();
         match fill_task(one, (n, count), files) {
-            Ok(task) => all.push(task),
+            Ok(mut task) => {
+                if section.after.is_empty() {
+                    task.wanted.retain(|wanted| wanted.missing.is_some());
+                }
+                all.push(task);
+            }
             Err((at, (what, remedy))) => found.add(&at.map_or(place, |at| *at), what, remedy),
         }
     }
@@ -218,15 +226,23 @@ fn fill_task(
         }
         env.insert(key.clone(), fill(value, &values)?);
     }
-    let mut inputs = TaskInputs { files, all: BTreeMap::new() };
+    let mut inputs = TaskInputs { files, all: BTreeMap::new(), wanted: Vec::new() };
     if let Some(input) = &input {
         inputs.add(input).map_err(|flaw| (None, flaw))?;
     }
     for named in &form.inputs {
         let text = fill(named, &values)?;
-        for file in find(&named.base, named.within().as_deref(), &text)
-            .map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?
-        {
+        let files = match find(&named.base, named.within().as_deref(), &text) {
+            Ok(files) => {
+                inputs.want(named, &text, None);
+                files
+            }
+            Err(flaw) => {
+                inputs.want(named, &text, Some(flaw));
+                Vec::new()
+            }
+        };
+        for file in files {
             inputs.add(&file).map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?;
         }
     }
@@ -242,6 +258,7 @@ fn fill_task(
             Some(reference_outputs(folder, &values, &outputs, inputs.files)?)
         }
     };
+    let wanted = inputs.wanted;
     let inputs: Vec<FileRef> = inputs.all.into_values().map(|(file, _)| file).collect();
     let mounts = form.mounts.iter().map(mount_path).collect::<Result<_, _>>()?;
     let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
@@ -275,6 +292,7 @@ fn fill_task(
         argv,
         env,
         inputs,
+        handed: Vec::new(),
         outputs,
         mounts,
         quota,
@@ -284,7 +302,7 @@ fn fill_task(
         deterministic,
     };
     within_limits(&program).map_err(|flaw| (None, flaw))?;
-    Ok(OwnWritten { name, memory, runtime, submitted, kind, program, place })
+    Ok(OwnWritten { name, memory, runtime, submitted, kind, program, wanted, place })
 }
 
 /// Name of a task, which is unique in its section.
@@ -323,7 +341,7 @@ fn mount_path(named: &NamedFiles) -> Result<String, PlacedFlaw> {
     if is_whole && named.text.len() <= LONGEST_MOUNT && !named.text.contains('\0') {
         return Ok(named.text.clone());
     }
-    let what = format!("'{}' is no folder of a worker's host", named.text);
+    let what = format!("'{}' can't be a folder of a worker's host", named.text);
     let remedy = "write its absolute path there without . and .., such as \"/opt/R\"".to_owned();
     Err((Some(Box::new(named.place.clone())), (what, remedy)))
 }
@@ -340,10 +358,10 @@ fn nothing_for(name: &str) -> Flaw {
         "name" => "give the name without it",
         _ => "give each = \"data/*\" (with --each on the command line), or write doubled braces",
     };
-    (format!("nothing stands for {{{name}}}"), remedy.to_owned())
+    (format!("{{{name}}} has no meaning here"), remedy.to_owned())
 }
 
-/// The flaw of a command, if it has one.
+/// Refuses a command that is empty, contains a NUL or has a word that is too long.
 pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
     let what = match argv.first() {
         Some(first) if first.is_empty() => "the command is an empty text".to_owned(),
@@ -361,7 +379,7 @@ pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
     ))
 }
 
-/// The flaw of a program that exceeds a worker's limits, if it does.
+/// Refuses a program whose words, variables or inputs exceed a worker's limits.
 pub(super) fn within_limits(program: &OwnProgram) -> Result<(), Flaw> {
     let verify: &[String] = match &program.verify {
         Some(Verify::Command(words)) => words,
@@ -384,6 +402,7 @@ pub(super) fn within_limits(program: &OwnProgram) -> Result<(), Flaw> {
 struct TaskInputs<'a> {
     files: &'a mut InputFiles,
     all: BTreeMap<String, (FileRef, FoundFile)>,
+    wanted: Vec<WantedInput>,
 }
 
 impl TaskInputs<'_> {
@@ -404,6 +423,12 @@ impl TaskInputs<'_> {
         }
     }
 
+    /// Notes a file that a task before may leave, with the mistake if none does.
+    fn want(&mut self, named: &NamedFiles, text: &str, missing: Option<Flaw>) {
+        let text = text.strip_prefix("./").unwrap_or(text).to_owned();
+        self.wanted.push(WantedInput { text, place: named.place.clone(), missing });
+    }
+
     /// Adds the files that words of a command name: relative paths of existing files. A program
     /// with a slash in its name has to exist.
     fn add_words(&mut self, words: &[NamedFiles], argv: &[String]) -> Result<(), PlacedFlaw> {
@@ -420,7 +445,11 @@ impl TaskInputs<'_> {
             if n == 0 && !is_program {
                 continue;
             }
-            if named.base.join(path).is_file() {
+            let is_here = named.base.join(path).is_file();
+            if is_here || !is_program {
+                self.want(named, word, None);
+            }
+            if is_here {
                 let names_itself = |found: &&FoundFile| found.inside == inside;
                 let files = find(&named.base, named.within().as_deref(), word).map_err(placed)?;
                 match files.iter().find(names_itself) {
@@ -438,7 +467,7 @@ impl TaskInputs<'_> {
                 let what = format!("there is no file {word} in {}", base.display());
                 let remedy = "give the path of the program relative to the experiment, or its name alone if it is \
                               on the PATH of workers";
-                return Err(placed((what, remedy.to_owned())));
+                self.want(named, word, Some((what, remedy.to_owned())));
             }
         }
         if let Some((first, named)) = argv.first().zip(words.first()) {

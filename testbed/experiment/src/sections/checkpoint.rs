@@ -7,66 +7,65 @@ use serde::{Deserialize, Serialize};
 
 use super::LifetimeSection;
 
-/// When tasks or parallel jobs are checkpointed, and what that costs them.
+/// Rule for the checkpoints of tasks or parallel jobs, and the cost of a checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct CheckpointSection {
-    /// What decides when.
+    /// The policy that decides when checkpoints are taken.
     pub(crate) policy: Policy,
-    /// Most that checkpoints add to a run time under `budget` and `budget-intervals`, as a part of it; 0.1
-    /// where it is not given.
+    /// For `budget` and `budget-intervals`: greatest overhead of all checkpoints of a task, as a share of its run
+    /// time; 0.1 if not given.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub(crate) overhead: Option<Ppm>,
-    /// For `every`: distance between two checkpoints.
+    /// For `every`: distance between two checkpoints, in time or work (`of`).
     #[schemars(example = "10m")]
     pub(crate) period: Option<Span>,
-    /// For `every`: what the distance is counted in; `time` where it is not given.
+    /// For `every`: what `period` counts, time or work; `time` if not given.
     pub(crate) of: Option<PeriodUnit>,
-    /// For `points`: parts of the work, ascending, each above 0 and below 1.
+    /// For `points`: shares of the work at which checkpoints are taken, ascending, each above 0 and below 1.
     #[schemars(example = [0.25, 0.5, 0.75])]
     pub(crate) points: Option<Vec<Ppm>>,
-    /// For `acc`: checkpoint where the price is above this; the VM's own bid where it is not given.
+    /// For `acc`: a checkpoint is taken if the price is above this value; the VM's own bid if not given.
     pub(crate) bid: Option<Price>,
-    /// For `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given. Of
-    /// `opt`: how long before the price passes the bid; 1us where it is not given, which live is too late.
+    /// For `acc`: time before the end of an hour at which the checkpoint is complete; 1m if not given. For `opt`:
+    /// time before the price passes the bid; 1us if not given, which is too short for a live run.
     #[schemars(example = "1m")]
     pub(crate) look: Option<Span>,
-    /// For `adapt`: time between two decisions; 10m where it is not given.
+    /// For `adapt`: time between two decisions; 10m if it is not given.
     #[schemars(extend("least" = "1s"), example = "10m")]
     pub(crate) every: Option<Span>,
-    /// For `adapt`: where its probabilities come from; `past` where it is not given.
+    /// For `adapt`: source of its probabilities; `past` if not given.
     pub(crate) knows: Option<AdaptKnowledge>,
-    /// For `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
+    /// For `young-daly`: mean time until a VM is interrupted; the mean of `lifetimes` if not given.
     #[schemars(extend("least" = "1s"), example = "1h")]
     pub(crate) mttf: Option<Span>,
-    /// For `dp` and `young-daly`: assumed lifetimes of VMs, whatever they really are; by the experiment's
-    /// `[[interruption]]` where it is not given.
+    /// For `dp` and `young-daly`: assumed lifetimes of VMs, whatever the real ones are; those of the experiment's
+    /// `[[interruption]]` if not given.
     pub(crate) lifetimes: Option<LifetimeSection>,
-    /// For `dp`: unit in which times are counted, rounded up; where it is not given, a quarter of the bag's shortest
-    /// checkpoint, but no less than one of 2,000 parts of its longest task, nor so fine that old VMs can't be told from
-    /// young ones; and no more than 1m.
+    /// For `dp`: time step, to which times are rounded up. If not given: a quarter of the bag's shortest checkpoint,
+    /// at least 1/2000 of the longest task, at most 1m, and not so fine that old and young VMs look alike.
     #[schemars(extend("least" = "1ms"), example = "1m")]
     pub(crate) step: Option<Span>,
-    /// For `dp`: how long it takes to continue from a checkpoint on another VM; `scheduler.restore` and
-    /// `cloud.boot` where it is not given, or a step if these are nothing.
+    /// For `dp`: time to continue from a checkpoint on another VM. If not given: the sum of `scheduler.restore` and
+    /// `cloud.boot`, or one step if both are zero.
     pub(crate) restart: Option<Span>,
-    /// For `dp`: how its recursion is read; `conditional` where it is not given.
+    /// For `dp`: reading of the paper's recursion; `conditional` if not given.
     pub(crate) mode: Option<DpMode>,
     /// How long a task or job is stopped for a checkpoint.
     #[schemars(extend("least" = "1ms"), example = "13s")]
     pub(crate) fixed: Span,
-    /// How much longer for each 10^6 bytes of a task's memory; not of parallel jobs.
+    /// Additional time for each 10^6 bytes of a task's memory; not for parallel jobs.
     pub(crate) per_megabyte: Span,
-    /// On which VMs; `spot` where it is not given. Not of parallel jobs: their machine is on demand.
+    /// VMs on which checkpoints are taken; `spot` if not given. Not for parallel jobs, whose machine is on-demand.
     pub(crate) on: Option<CheckpointOn>,
-    /// Whether a VM that is told to hibernate first takes one of every task that runs there, and freezes
-    /// once they are there: so do the authors of Burst-HADS. Not of parallel jobs.
+    /// True if a VM that has to hibernate first takes a checkpoint of every task on it, and freezes once all are
+    /// complete, as the authors of Burst-HADS do. Not for parallel jobs.
     pub(crate) at_hibernation: bool,
-    /// Whether a VM that is given notice takes one of every task that runs there: so do programs that save
-    /// their work then. Not of parallel jobs.
+    /// True if a VM that gets a preemption notice takes a checkpoint of every task on it, as programs do that save
+    /// their work at the notice. Not for parallel jobs.
     pub(crate) at_notice: bool,
-    /// Whether nothing of a task's work can be kept, whoever asks for it: a scheduler that moves a task has it
-    /// begin anew. Only of policy `none`, and not of parallel jobs.
+    /// True if a task's work can never be saved: a task that a scheduler moves begins from scratch. Only with policy
+    /// `none`, and not for parallel jobs.
     pub(crate) never: bool,
 }
 
@@ -98,36 +97,39 @@ impl Default for CheckpointSection {
     }
 }
 
-/// When checkpoints are taken.
+/// Policy that decides when checkpoints are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Policy {
-    /// As many, evenly spaced over the work, as add at most `overhead`.
+    /// The greatest number of checkpoints, evenly spaced over the work, whose total cost is at most `overhead`.
     Budget,
-    /// One fewer than `budget`, evenly spaced: an interval is the run time over their number, so that the last
-    /// would come when the task ends. So do the authors of Burst-HADS.
+    /// One checkpoint fewer than under `budget`, evenly spaced. The interval is the run time divided by the number of
+    /// checkpoints under `budget`, so that the last of them would come at the end of the task and is left out. The
+    /// authors of Burst-HADS do so.
     BudgetIntervals,
-    /// Every `period` of time or work.
+    /// A checkpoint after every `period` of time or work.
     Every,
-    /// At `points` of the work.
+    /// Checkpoints at the given `points` of the work.
     Points,
-    /// Just before each hour of the VM ends, counted from when it is first charged for.
+    /// A checkpoint just before the end of each hour of the VM, counted from when the VM is first charged for.
     Hour,
-    /// Whenever the VM's price rises.
+    /// A checkpoint whenever the VM's price rises.
     Edge,
-    /// At regular times of the VM, where what may be lost by the next one is more than a checkpoint costs, by how
-    /// long VMs of its type were left to its bid until then, as far back as their record goes; without such a VM that
-    /// was left for as long, never.
+    /// A decision at regular times of the VM: a checkpoint is taken if the work that is expected to be lost until the
+    /// next decision exceeds its cost. The expectation follows from how long earlier VMs of the type ran at this bid,
+    /// as far back as the price record goes. Without a VM that ran as long, no checkpoint is taken.
     Adapt,
-    /// Kept `look` before the VM's price passes its bid, which nobody can know: a yardstick.
+    /// A checkpoint that is complete `look` before the VM's price passes its bid. No real scheduler can know that
+    /// time: the policy is a yardstick.
     Opt,
-    /// `look` and the time of a checkpoint before each hour of the VM ends, if its price is then above `bid`.
+    /// A checkpoint before the end of each hour of the VM, early enough by `look` and its own duration, if the price
+    /// is then above `bid`.
     Acc,
-    /// Evenly over the work, every √(2 · cost · `mttf`).
+    /// Checkpoints evenly spaced over the work, at intervals of √(2 · cost · `mttf`).
     YoungDaly,
-    /// Where the dynamic program has them for what is left, by the age of the VM and the law of its
-    /// lifetime: the work is then expected to end the soonest.
+    /// Checkpoints where a dynamic program places them, so that the expected end of the work is the earliest. It
+    /// considers the remaining work, the age of the VM and the law of its lifetime.
     Dp,
-    /// Never.
+    /// No checkpoints are taken.
     None,
 }

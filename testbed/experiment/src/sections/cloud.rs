@@ -7,87 +7,101 @@ use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the provider offers, and its rules.
+/// What the provider offers, and its rules for launches, prices and bills.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct CloudSection {
-    /// Instance types that come with the program: `ec2-2020`, as in the Burst-HADS authors' code and
-    /// data, `ec2-2020-paper`, as in their text's Table II, `ec2-2020-artifact`, whose burstable type is
-    /// theirs, too: 4 vCPUs, 96 credits an hour, a third as baseline, `ec2-2026`, 72 common types of EC2 at the
-    /// prices of July 2026 in us-east-1, or `gce-2019`, Google's n1-highcpu types at the prices of the bathtub
-    /// paper. Or a file of types: rows under a heading such as `name,vcpus,memory,on-demand,spot`, or the JSON
-    /// of the EC2 call describe-instance-types, whose prices and bursts are those of `ec2-2026`.
+    /// Built-in catalogue of instance types, or a file of types. Built in are `ec2-2020` (the Burst-HADS authors'
+    /// code and data), `ec2-2020-paper` (Table II of their text), `ec2-2020-artifact` (with their burstable type: 4
+    /// vCPUs, 96 credits an hour, a baseline of a third), `ec2-2026` (72 common types of EC2 at the prices of July
+    /// 2026 in us-east-1), and `gce-2019` (Google's n1-highcpu types at the prices of the bathtub paper). A file has
+    /// rows under a heading such as `name,vcpus,memory,on-demand,spot`, or the JSON of the EC2 call
+    /// describe-instance-types; that JSON gets the prices and bursts of `ec2-2026`. A file may also have the JSON of
+    /// `gcloud compute machine-types list`, of `az vm list-skus` or of `az vm list-sizes`; these have no prices
+    /// (`type-prices`).
     #[schemars(example = "ec2-2020")]
     pub(crate) catalogue: Option<String>,
-    /// Of the catalogue's types only these; all where it is not given.
+    /// Names of the catalogue's types that are offered; all types if not given.
     pub(crate) only: Vec<TypeName>,
-    /// The provider's spot-advisor-data.json: spot prices are those on demand less the saving that it says.
+    /// Prices of the catalogue's types, in place of those that it has; a name without a zone means the type in each zone.
+    /// Types that then have no price are left out.
+    #[schemars(example = serde_json::json!({ "n1-standard-4": { "on-demand": 0.19, "spot": 0.04 } }))]
+    pub(crate) type_prices: BTreeMap<TypeName, TypePricesSection>,
+    /// The provider's spot-advisor-data.json: spot prices are the on-demand prices less the savings in this file.
     #[schemars(example = "spot-advisor-data.json")]
     pub(crate) advisor: Option<String>,
-    /// The region in `advisor`.
+    /// The region whose savings are read from `advisor`.
     #[schemars(example = "us-east-1")]
     pub(crate) region: String,
-    /// Whether burstable types are in unlimited mode: `false` none is, `true` all are, at $0.05 a surplus
-    /// vCPU-hour where a type says no price; as the types say where it is not given.
+    /// Unlimited mode of burstable types: `true` for all types (at $0.05 per surplus vCPU-hour if a type gives no
+    /// price), `false` for none; as each type defines it if not given.
     pub(crate) unlimited: Option<bool>,
-    /// More instance types, or others of the same names.
+    /// Further instance types; a type with the name of a catalogue's type replaces that type.
     #[serde(rename = "type")]
     pub(crate) types: Vec<TypeSection>,
-    /// How many VMs of each type may be had at a time, in place of what the types say.
+    /// Greatest numbers of VMs of each type at a time, instead of the limits of the types.
     pub(crate) limits: Option<LimitsSection>,
-    /// From a launch until a VM is ready.
+    /// Time from the launch of a VM until it is ready.
     pub(crate) boot: Span,
-    /// From a hibernation, which takes effect at once, until the VM can be resumed at the earliest.
+    /// Time from the hibernation of a VM, which takes effect at once, to its earliest possible resume.
     pub(crate) hibernation: Span,
-    /// How long before its end a VM is told that it is preempted; one that still boots ends at once.
+    /// Time from the notice of a preemption to the end of the VM; a VM that still boots ends at once.
     pub(crate) preemption_notice: Span,
-    /// On which host a VM goes.
+    /// Rule by which the provider chooses the host of a VM.
     pub(crate) placement: Placement,
-    /// Where spot VMs have their processors.
+    /// Processors of spot VMs: processors of their own, or the background of processors that other VMs use.
     pub(crate) spot: SpotPlaces,
-    /// What becomes of a spot VM whose room an on-demand VM gets, where `placement` has it so.
+    /// What happens to a spot VM if an on-demand VM gets its room, where `placement` allows that.
     pub(crate) preemption: PreemptionAction,
-    /// What is charged of an interval.
+    /// The tariff: the rule for the money owed for a VM.
     pub(crate) tariff: TariffName,
-    /// Whether VMs are charged for their boot, too.
+    /// True if VMs are also charged for their boot time.
     pub(crate) bill_boot: bool,
-    /// Whether a VM is charged for the time since it froze, too, where it ends without having resumed.
+    /// True if a VM that ends without a resume is also charged for the time since it was frozen.
     pub(crate) bill_frozen: bool,
-    /// What spot VMs bid that name no bid of their own, as a part of the on-demand price of their type; where
-    /// it is not given they are never taken away for their price. No VM is charged more than it bids, whatever the
-    /// price while its notice runs.
+    /// Price of a VM's disk while the VM is hibernated or stopped, until it runs again; if not given, the disk costs nothing.
+    pub(crate) stopped_disk: Option<StoppedDiskSection>,
+    /// Bid of spot VMs without a bid of their own, as a share of their type's on-demand price. If not given, such VMs
+    /// are never preempted for their price. No VM is charged more than its bid, whatever the price during its notice.
     #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
     pub(crate) default_bid: Option<Ppm>,
-    /// How long before an interruption it is recommended to replace the spot VMs that it will hit, where it is known beforehand
-    /// (`[[interruption]]`, but no price and no availability); such VMs hear nothing where it is not given.
+    /// Time from a recommendation to replace spot VMs to the interruption that will hit them, if it is known
+    /// beforehand: by `[[interruption]]`, not by price or availability. Without this key and `rebalance`, there are
+    /// no recommendations.
     #[schemars(example = "5m")]
     pub(crate) rebalance_lead: Option<Span>,
-    /// A table in place of `rebalance-lead`, with recommendations at times that are drawn, interruptions without one, and
-    /// recommendations that come to nothing.
+    /// Recommendations in more detail than `rebalance-lead`: with drawn lead times, interruptions without a
+    /// recommendation, and false recommendations.
     pub(crate) rebalance: Option<RebalanceSection>,
-    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
-    /// an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as JSON or text; or
-    /// the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of
-    /// the same calendar time throughout: the run begins where the last of them does; those of seconds begin with it. Types that
-    /// are not here cost what they say.
+    /// Spot prices that change over time, by type. A file has rows such as `2009-12-01 01:43:17,0.425` or
+    /// `6000,0.425` (seconds, dollars an hour), a heading that names a time and a price, or the answer of the EC2
+    /// price-history call as JSON or text. Rows may also stand here, such as `[["0s", 0.30], ["90m", 0.35]]`. The
+    /// last price stays valid. Records with dates share one calendar, and the run begins where the last of them
+    /// begins; records in seconds begin with the run. Types without an entry have their constant price.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
-    /// Spot prices that are drawn, by type, for types that have none in `prices`.
+    /// Spot prices that are drawn from a model, by type, for types without recorded `prices`.
     pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,
-    /// How many spot VMs of a type there can be at a time, for types that are scarce: a file, in JSON as
-    /// `{"metadata": {"gap_seconds": 300}, "data": [1, 1, 0]}` (spot-traces) or of rows such as `15m,0`, or the
-    /// rows themselves, such as `[["0s", 2], ["15m", 0]]`. The last number holds for ever. A launch beyond it is
-    /// refused, as unavailable; where it falls below what there is, the VMs launched last have their notice;
-    /// whoever was refused hears when there are more. Records with dates are of the calendar time of `prices`
-    /// with dates; without those the run begins where the last of them does.
+    /// Number of available spot VMs over time, by type. A file has JSON such as `{"metadata": {"gap_seconds": 300},
+    /// "data": [1, 1, 0]}` (spot-traces) or rows such as `15m,0`. Rows may also stand here, such as `[["0s", 2],
+    /// ["15m", 0]]`. The last number stays valid. A launch beyond the number is refused as unavailable. If the number
+    /// falls below that of the present VMs, the VMs launched last get their notice. Refused callers are told when
+    /// more VMs are available. Records with dates share the calendar of `prices`; without dated prices, the run
+    /// begins where the last record begins.
     pub(crate) availability: BTreeMap<TypeName, AvailabilitySection>,
-    /// The zones of the provider, such as `["us-east-1a", "us-east-1b"]`: each has every type, as
-    /// `c3.large@us-east-1a`, with limits, prices, availability and interruptions of its own. Where `prices`,
-    /// `generated-prices` or `availability` name a type without a zone, that is of each zone.
+    /// Zones of the provider, such as `["us-east-1a", "us-east-1b"]`. Each zone has every type, as
+    /// `c3.large@us-east-1a`, with limits, prices, availability and interruptions of its own. A type without a zone
+    /// in `prices`, `generated-prices` or `availability` means the type in each zone.
     pub(crate) zones: Vec<ZoneName>,
-    /// The most vCPUs that an account at EC2's API (`dormouse ec2 EXPERIMENT`) has at a time.
+    /// Greatest number of vCPUs at a time of an account at EC2's API (`dormouse ec2 EXPERIMENT`).
     pub(crate) account_vcpus: AccountVcpus,
-    /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
-    /// all that is launched, and live for what was there at once then.
+    /// Part of each vCPU that the programs on an instance of EC2's API use while it runs, such as 0.4: except with `--clock live`, nothing
+    /// runs on these instances, and what they use decides what a burstable one in unlimited mode is charged for surplus
+    /// credits. The tag `dormouse:vcpu-use` of an instance, with such a number, takes the key's place. With `--clock live` both are
+    /// refused: what programs use is measured.
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.4)]
+    pub(crate) vcpu_use: Ppm,
+    /// Hosts of the provider; each is a worker in a live run. Without hosts, a virtual run has room for every VM, and
+    /// a live run has room for as many VMs at once as its virtual run.
     pub(crate) hosts: Vec<HostSection>,
 }
 
@@ -103,6 +117,7 @@ impl Default for CloudSection {
         Self {
             catalogue: None,
             only: Vec::new(),
+            type_prices: BTreeMap::new(),
             advisor: None,
             region: "us-east-1".to_owned(),
             unlimited: None,
@@ -117,6 +132,7 @@ impl Default for CloudSection {
             tariff: TariffName::default(),
             bill_boot: false,
             bill_frozen: false,
+            stopped_disk: None,
             default_bid: None,
             rebalance_lead: None,
             rebalance: None,
@@ -125,37 +141,64 @@ impl Default for CloudSection {
             availability: BTreeMap::new(),
             zones: Vec::new(),
             account_vcpus: AccountVcpus::default(),
+            vcpu_use: Ppm::ZERO,
             hosts: Vec::new(),
         }
     }
 }
 
-/// How it is recommended to replace spot VMs.
+/// The disk of a hibernated or stopped VM: it is as large as the VM's memory and `size` together.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct StoppedDiskSection {
+    /// The size of the disk beyond the VM's memory.
+    #[serde(default)]
+    #[schemars(example = "8 GiB")]
+    pub(crate) size: Bytes,
+    /// Price of a GiB of disk for a month of 30 days, in dollars: 0.08 for Amazon's gp3.
+    #[schemars(range(min = 0.0, max = 1000.0), example = 0.08)]
+    pub(crate) price: f64,
+}
+
+/// Recommendations to replace spot VMs, and how reliable they are.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct RebalanceSection {
-    /// How long before an interruption that is known beforehand: a time, or the shortest and the longest, between which it is
-    /// drawn for each interruption; no interruption is preceded by a recommendation where it is not given.
+    /// Lead time from a recommendation to its interruption, if the interruption is known beforehand: one time, or the
+    /// shortest and the longest, between which it is drawn. If not given, no interruption is preceded by a
+    /// recommendation.
     #[schemars(example = serde_json::json!(["17m", "9h"]))]
     pub(crate) lead: Option<LeadSection>,
-    /// The part of interruptions that none precedes all the same.
+    /// Share of the interruptions that come without a recommendation in spite of `lead`.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0), example = 0.4)]
     pub(crate) missed: Ppm,
-    /// The mean time between recommendations that come to nothing, for each spot VM by itself; there are none where it is not
-    /// given.
+    /// Mean time between false recommendations for a spot VM, which no interruption follows; if not given, there are
+    /// no false ones.
     #[schemars(extend("least" = "1us"), example = "17h")]
     pub(crate) false_every: Option<Span>,
 }
 
-/// How long before an interruption a recommendation comes.
+/// Lead time from a recommendation to the interruption that it announces.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum LeadSection {
-    /// Always so long.
+    /// Every recommendation has this lead time.
     Exactly(#[schemars(with = "Span")] String),
-    /// The shortest and the longest.
+    /// The lead time is drawn between the shortest and the longest.
     Between(#[schemars(with = "(Span, Span)")] (String, String)),
+}
+
+/// Prices of an instance type of the catalogue.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct TypePricesSection {
+    /// On-demand price; that of the catalogue if it is not given.
+    #[schemars(example = 0.19)]
+    pub(crate) on_demand: Option<Price>,
+    /// Spot price; that of the catalogue if it is not given.
+    #[schemars(example = 0.04)]
+    pub(crate) spot: Option<Price>,
 }
 
 /// An instance type.
@@ -171,32 +214,32 @@ pub(crate) struct TypeSection {
     /// The type's memory.
     #[schemars(example = "8 GiB")]
     pub(crate) memory: Bytes,
-    /// The disk that a VM takes on its host.
+    /// Disk space that a VM of the type occupies on its host.
     #[serde(default)]
     pub(crate) disk: Bytes,
-    /// The type's computing power, 10^9 operations a second, by which the algorithms weigh it; 10 for each vCPU
-    /// where it is not given.
+    /// Computing power of the type in 10^9 operations per second, by which schedulers weigh it; 10 for each vCPU if
+    /// not given.
     #[schemars(range(min = 0.001, max = 1e9))]
     pub(crate) gflops: Option<f64>,
-    /// On-demand price; not sold so where it is not given.
+    /// On-demand price; if not given, the type is not sold on demand.
     pub(crate) on_demand: Option<Price>,
-    /// Spot price; not sold so where it is not given.
+    /// Spot price; if not given, the type is not sold as spot VMs.
     pub(crate) spot: Option<Price>,
-    /// How many may be had at a time; 3 of each market where it is not given.
+    /// Greatest numbers of VMs of the type at a time; 3 in each market if not given.
     #[serde(default)]
     pub(crate) limits: LimitsSection,
-    /// How the type earns CPU credits; without, it always has full speed.
+    /// How the type earns CPU credits; if not given, its VMs always have full speed.
     pub(crate) burstable: Option<BurstableSection>,
 }
 
-/// The most vCPUs that an account at EC2's API has at a time, in each market.
+/// Greatest number of vCPUs that an account at EC2's API has at a time in each market.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct AccountVcpus {
-    /// On-demand instances.
+    /// Greatest number of vCPUs of on-demand instances.
     #[schemars(range(max = 10_000_000))]
     pub(crate) on_demand: u32,
-    /// Spot instances.
+    /// Greatest number of vCPUs of spot instances.
     #[schemars(range(max = 10_000_000))]
     pub(crate) spot: u32,
 }
@@ -207,34 +250,34 @@ impl Default for AccountVcpus {
     }
 }
 
-/// How many VMs of a type may be had at a time.
+/// Greatest numbers of VMs of a type at a time, by market.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct LimitsSection {
-    /// Spot VMs.
+    /// Greatest number of spot VMs.
     #[schemars(range(max = 100_000))]
     pub(crate) spot: Option<u32>,
-    /// On-demand VMs.
+    /// Greatest number of on-demand VMs.
     #[schemars(range(max = 100_000))]
     pub(crate) on_demand: Option<u32>,
 }
 
-/// How a burstable machine earns CPU credits; one is a vCPU at full speed for a minute.
+/// How a burstable machine earns CPU credits; one credit is a vCPU at full speed for a minute.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct BurstableSection {
-    /// The machine's speed without credits, as a part of full speed.
+    /// Speed of the machine without credits, as a share of full speed.
     #[schemars(range(min = 0.01, max = 1.0), example = 0.2)]
     pub(crate) baseline: Ppm,
-    /// What the machine earns in an hour.
+    /// CPU credits that the machine earns in an hour.
     pub(crate) credits_per_hour: Credits,
-    /// What the machine starts with; none where it is not given.
+    /// CPU credits of the machine at its start; none if not given.
     pub(crate) initial_credits: Option<Credits>,
-    /// What the machine keeps at most; those of a day where it is not given.
+    /// Greatest balance of CPU credits; the credits earned in a day if not given.
     pub(crate) most_credits: Option<Credits>,
-    /// Unlimited mode: without credits it keeps its speed, and what it spends beyond what it has earned costs so
-    /// much a vCPU-hour when it ends or hibernates, such as $0.05 of a t3 and $0.04 of a t4g. Of VMs, not of
-    /// the machine of parallel jobs, for which there is no bill.
+    /// Unlimited mode, with its price per vCPU-hour, such as $0.05 for a t3 and $0.04 for a t4g: without credits, a
+    /// VM keeps full speed. When it ends or hibernates, it is charged for the credits it spent beyond those it
+    /// earned. Not for the machine of parallel jobs, which has no bill.
     #[schemars(example = 0.05)]
     pub(crate) surplus_price: Option<Price>,
 }
@@ -243,34 +286,35 @@ pub(crate) struct BurstableSection {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum PricesSection {
-    /// A file of prices.
+    /// Path of a file of prices.
     Whole(String),
-    /// A file of prices, and where in it the run begins.
+    /// A file of prices, with the point in it at which the run begins.
     Part(PricesPart),
-    /// From when on which price holds, counted from the beginning.
+    /// Prices, each with the time from which on it is valid, counted from the beginning of the run.
     Rows(
         #[schemars(with = "Vec<(dormouse_units::Span, dormouse_units::Price)>")] Vec<(String, f64)>,
     ),
 }
 
-/// A file of prices, and where in it the run begins.
+/// A file of prices, with the point in it at which the run begins.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct PricesPart {
-    /// The file, relative to the experiment's: rows with a time and a price, with or without a heading, whatever
-    /// separates them; the JSON or the text that the provider's price-history call answers. It may be packed.
+    /// Path of the file, relative to the experiment file. It has rows of a time and a price, with any separator and
+    /// with or without a heading, or the JSON or text of the provider's price-history call. It may be compressed.
     #[schemars(example = "prices.csv")]
     pub(crate) file: String,
-    /// So long after its first row the run begins, such as `30d`; where several records have dates, after the first
-    /// row of the one that begins last, so that all are of the same time.
+    /// Time from the first row of the record to the beginning of the run, such as `30d`. If several records have
+    /// dates, the time counts from the first row of the record that begins last, so that all share one calendar.
     #[serde(default)]
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,
-    /// Whether the run begins at a time of the record that its seed draws. Records with dates begin at the same date,
-    /// drawn from the time that all cover, and say so all or none; records without dates begin at the same part of each.
+    /// True if the run begins at a point of the record that is drawn with the seed. Records with dates begin at one
+    /// date, drawn from the time that all cover; either all or none of them set this key. Records without dates begin
+    /// at the same fraction of each.
     #[serde(default)]
     pub(crate) drawn_start: bool,
-    /// Factor by which the prices of the file are multiplied.
+    /// Factor by which the prices of the file are multiplied; they stay as they are if not given.
     #[schemars(range(min = 1e-6, max = 1e6), example = 0.6)]
     pub(crate) scale: Option<f64>,
     /// Type to read from a file of several types.
@@ -282,54 +326,54 @@ pub(crate) struct PricesPart {
     /// Product to read from a file of several products.
     #[schemars(example = "Linux/UNIX")]
     pub(crate) product: Option<String>,
-    /// Which of its columns `time`, `price`, `type`, `zone` and `product` are in, where they aren't told by themselves.
+    /// Headings of the columns `time`, `price`, `type`, `zone` and `product`, where they are not recognised
+    /// automatically.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(example = serde_json::json!({ "price": "SpotPrice" }))]
     pub(crate) columns: BTreeMap<String, String>,
 }
 
-/// How many spot VMs of a type there can be.
+/// Numbers of available spot VMs of a type over time.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum AvailabilitySection {
-    /// A file of numbers of VMs.
+    /// Path of a file of numbers of VMs.
     Whole(String),
-    /// A file of numbers of VMs, and where in it the run begins.
+    /// A file of numbers of VMs, with the point in it at which the run begins.
     Part(AvailabilityPart),
-    /// From when on which number holds, counted from the beginning.
+    /// Numbers of VMs, each with the time from which on it is valid, counted from the beginning of the run.
     Rows(#[schemars(with = "Vec<(dormouse_units::Span, u32)>")] Vec<(String, u32)>),
 }
 
-/// A file of numbers of VMs, and where in it the run begins.
+/// A file of numbers of VMs, with the point in it at which the run begins.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct AvailabilityPart {
-    /// The file, relative to the experiment's.
+    /// Path of the file, relative to the experiment file.
     #[schemars(example = "availability.json")]
     pub(crate) file: String,
-    /// Time after the record's first number at which the run begins.
+    /// Time after the record's first number at which the run begins; it begins with the first number if not given.
     #[serde(default)]
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,
-    /// Headings of its columns where they are others than `time` and `count`, such as
-    /// `{ count = "free" }`.
+    /// Headings of the file's columns where they are not `time` and `count`, such as `{ count = "free" }`.
     #[serde(default)]
     pub(crate) columns: BTreeMap<String, String>,
 }
 
-/// A host of the provider, or several that are alike.
+/// A host of the provider, or several identical hosts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct HostSection {
     /// The host's vCPUs.
     #[schemars(range(min = 1, max = 1_000_000), example = 16)]
     pub(crate) vcpus: u32,
-    /// The host's memory; without limit where it is not given.
+    /// Memory of the host; unlimited if not given.
     #[schemars(extend("least" = "1 B"), example = "64 GiB")]
     pub(crate) memory: Option<Bytes>,
-    /// The host's disk; without limit where it is not given.
+    /// Disk space of the host; unlimited if not given.
     pub(crate) disk: Option<Bytes>,
-    /// How many there are of these.
+    /// Number of identical hosts.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 100_000))]
     pub(crate) count: u32,

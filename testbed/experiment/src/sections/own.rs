@@ -5,29 +5,29 @@ use serde::Deserialize;
 
 use dormouse_tasks::own::Saves;
 
-/// What saves the work of a program: a word, or how it hears of a notice.
+/// How a user's own program saves its work: by a named scheme, or at a notice with further settings.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum SavesSection {
-    /// A scheme by its name.
+    /// A scheme of saving the work, by its name.
     Named(SavesName),
-    /// At the notice that its VM will be taken away.
+    /// The program saves its work when it gets the notice that its VM will be interrupted.
     Notice(NoticeSection),
 }
 
-/// What saves the work of a program, by its name.
+/// Scheme by which a user's own program saves its work.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SavesName {
-    /// Checkpoints of its memory and its directory, by CRIU: it need not know of them.
+    /// CRIU takes checkpoints of the program's memory and directory; the program need not know of them.
     Criu,
-    /// The program itself, into its directory, at the notice that its VM will be taken away, which it reads at
-    /// the metadata endpoint; it begins again with that directory.
+    /// The program reads at the metadata endpoint the notice that its VM will be interrupted, and saves its work in
+    /// its directory. It begins again with the saved directory.
     Notice,
-    /// The program itself, into its directory, whenever it sees fit; the directory is kept at the times of
-    /// `[checkpoint]`, and it begins again with it.
+    /// The program saves its work in its directory at times of its own choice. The directory is stored at the times
+    /// of `[checkpoint]`, and the program begins again with the stored directory.
     Own,
-    /// Nothing is saved: the task starts from the beginning.
+    /// The work is not saved: after an interruption, the task starts from the beginning.
     None,
 }
 
@@ -35,22 +35,22 @@ pub(crate) enum SavesName {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct NoticeSection {
-    /// What saves the program's work: the notice.
+    /// The word that selects saving at a notice: always `notice`.
     #[expect(dead_code, reason = "it has one value, which the schema demands")]
     pub(crate) by: NoticeName,
-    /// Signal that is sent to the program's processes.
+    /// Signal that is sent to the program's processes at the notice; no signal if not given.
     #[schemars(example = &"SIGUSR1")]
     pub(crate) signal: Option<String>,
-    /// The file that is made in its directory, with the notice in it.
+    /// Path, in the program's directory, of the file that the notice is written to; no file if not given.
     #[schemars(example = "notice.json")]
     pub(crate) file: Option<String>,
 }
 
-/// The one word that a table of `saves` has.
+/// The only word for the key `by` in a table of `saves`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum NoticeName {
-    /// At a notice.
+    /// The program saves its work at a notice.
     Notice,
 }
 
@@ -69,22 +69,23 @@ impl SavesSection {
     }
 }
 
-/// By what the answer of a program is checked: a command, or the outputs of a reference run.
+/// How a program's answer is verified: by a command, or against the outputs of a reference run.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum VerifySection {
-    /// A command that runs once the task has ended, in a clean copy of its directory: the inputs as they were given,
-    /// and the files that `outputs` or a word of the command names. It ends with status 0 if the answer is right.
+    /// A command that runs in a clean copy of the task's directory after the task has ended. The copy has the inputs
+    /// as they were given, and the files named by `outputs` or by a word of the command. Exit status 0 means that the
+    /// answer is right.
     Command(#[schemars(example = ["./check", "{output}"])] Vec<String>),
     /// Outputs of a reference run, with which the task's are compared byte for byte.
     Outputs(ReferenceSection),
 }
 
-/// Where the outputs of a reference run are.
+/// The outputs of a reference run, for comparison with those of the task.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ReferenceSection {
-    /// Folder of the reference run's outputs: those that `outputs` names are compared.
+    /// Folder with the outputs of the reference run; the files that `outputs` names are compared.
     #[schemars(example = "reference/{name}")]
     pub(crate) outputs_of: String,
 }

@@ -198,6 +198,10 @@ class Scheduler:
         """Checkpoints a running task now; it stands still meanwhile, and then runs on."""
         self._decisions.append({"decision": "checkpoint", "task": task, "vm": vm})
 
+    def fall_back(self, task: int, done: int) -> None:
+        """Has a waiting task begin from a checkpoint with at most `done` of its work, and gives up newer ones."""
+        self._decisions.append({"decision": "fall-back", "task": task, "done": done})
+
     def promote(
         self, task: int, vm: int, by: str = "swap", on: Sequence[int] | None = None
     ) -> None:

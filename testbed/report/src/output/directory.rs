@@ -16,9 +16,9 @@ use dormouse_experiment::command_line;
 /// Content of a non-empty folder that a run may replace.
 #[derive(Clone, Copy, Debug)]
 pub enum ReplacedContent<'a> {
-    /// Any content (`--force`).
+    /// Any content may be replaced (`--force`).
     Anything,
-    /// A virtual run with the same header, since it would produce the same files.
+    /// Only a virtual run with this header may be replaced, since the new run would produce identical files.
     TheSame(&'a LogHeader),
 }
 

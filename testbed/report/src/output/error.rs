@@ -11,9 +11,9 @@ pub enum OutputError {
     /// The folder of a run, or an input file of the run, can't be used in its present state.
     #[error("{}: {why}", .path.display())]
     Unfit {
-        /// The folder or file.
+        /// The folder or input file that can't be used.
         path: PathBuf,
-        /// Problem and remedy.
+        /// Problem with the folder or input file, and the remedy, in words.
         why: String,
     },
     /// The folder wanted for results can't be used.
@@ -21,15 +21,15 @@ pub enum OutputError {
     Out {
         /// Folder given with `--out`.
         path: PathBuf,
-        /// Problem and remedy.
+        /// Problem with the folder for results, and the remedy, in words.
         why: String,
     },
-    /// The system refused.
+    /// The system refused an operation on a file or folder.
     #[error("can't {doing} {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
         /// The action that failed, worded to follow "cannot".
         doing: &'static str,
-        /// The file or folder.
+        /// The file or folder on which the operation failed.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,

@@ -17,9 +17,9 @@ use super::OutputError;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LogHeader {
-    /// Version of the format.
+    /// Version of the log's format.
     pub format: u32,
-    /// Version of the program.
+    /// Version of Dormouse that wrote the log.
     pub dormouse: String,
     /// Mode of the run.
     pub mode: RunMode,
@@ -36,10 +36,11 @@ pub struct LogHeader {
     /// Relation of the run's clock to dates and to the times of the workload's log.
     #[serde(default, skip_serializing_if = "Calendar::is_unknown")]
     pub calendar: Calendar,
-    /// Start of the hash chain over the log's lines; `None` in a log of an older version.
+    /// Name of the hash function of the chain over the log's lines, `blake3`; `None`: an older version wrote the log,
+    /// without a chain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
-    /// Hash of the experiment as it was submitted, with everything resolved.
+    /// Hash of the experiment with everything resolved, as it was submitted; `None` in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted: Option<String>,
     /// Reason for which the steps are not in the log, if they are not.
@@ -151,10 +152,10 @@ fn hash_of(experiment: &Experiment) -> String {
 pub struct LiveHeader {
     /// Share of a host core that a vCPU of the reference speed has, in millionths.
     pub share_ppm: u32,
-    /// Real time for which a parallel job's processes compute between two barriers, in
-    /// microseconds.
+    /// Real time for which a parallel job's processes compute between two barriers, in microseconds; `None`: the
+    /// default.
     pub phase_us: Option<u64>,
-    /// Secret number from which the nonces of tasks are derived, in hexadecimal.
+    /// Secret number from which the nonces of tasks are derived, in hexadecimal; `None` counts as zero.
     pub answer_seed: Option<String>,
     /// Greatest part of the run's CPU time for spot checks, in millionths; `None` if its
     /// coordinator knew no spot checks.
@@ -197,7 +198,7 @@ pub struct RunLogWriter {
     log: LogWriter,
     header: LogHeader,
     submitted: u64,
-    /// Number of next steps that the log already contains.
+    /// Number of upcoming steps of a resumed run that the log already contains.
     known: usize,
     /// Last time at which steps that can't be derived again were handed to the operating system.
     flushed: Instant,
@@ -512,6 +513,7 @@ mod tests {
             estimate: Span::from_secs(1),
             usage: Usage::Uniform(Ppm::ONE),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

@@ -61,7 +61,7 @@ pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// Users whose access to a folder is no additional danger, because they can control this process
+/// Users whose access to a folder is not an additional danger, because they can control this process
 /// anyway.
 #[derive(Clone, Copy, Debug)]
 struct TrustedUsers {

@@ -33,7 +33,7 @@ pub(crate) struct RecorderThread<'scope, 'a> {
     wants_all: bool,
     piece: StepPiece,
     to: SyncSender<StepPiece>,
-    /// Pieces that were recorded.
+    /// Channel by which recorded pieces come back, so that their memory is reused.
     back: Receiver<StepPiece>,
     thread: ScopedJoinHandle<'scope, Result<RunRecorder<'a>, JobsError>>,
 }

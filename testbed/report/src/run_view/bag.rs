@@ -6,13 +6,13 @@ use std::time::Duration;
 use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_engine::RunCounts;
-use dormouse_units::{Span, Time};
-use dormouse_view::{FigureCard, HtmlPage, PageBlock, TextTone, TimeUnit};
+use dormouse_units::Span;
+use dormouse_view::{HtmlPage, PageBlock, TextTone, TimeUnit, number};
 
 use super::beside::RunsBeside;
 use super::outcome::BagResults;
 use super::{
-    RunView, SummaryLine, dates, emulation, faults, jobs, machine, prices, requests, sections,
+    RunView, SummaryLine, answers, emulation, faults, jobs, machine, prices, requests, sections,
     summary, tables, taken, vms,
 };
 
@@ -50,8 +50,11 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
             true => String::new(),
             false => format!(" for the first {} of {} tasks", plan.tasks, plan.of),
         };
-        let (makespan, bill) = (plan.makespan.as_secs_f64(), plan.bill.as_usd());
-        format!("(planned{of_some} {makespan:.1} s, ${bill:.4})")
+        format!(
+            "(planned{of_some} {:.1} s, {})",
+            plan.makespan.as_secs_f64(),
+            number::dollars(plan.bill)
+        )
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
     let (outcomes, c) = (record.outcomes(), &record.counts);
@@ -61,7 +64,7 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
     let makespan = SummaryLine::plain("makespan", makespan).and(TextTone::verdict(is_met), met);
     lines.extend(Some(makespan).filter(|_| of.has_tasks()));
     lines.push(
-        SummaryLine::plain("cost", format!("${:.4}", record.cost().as_usd()))
+        SummaryLine::plain("cost", number::dollars(record.cost()))
             .and(TextTone::Dim, planned.unwrap_or_default()),
     );
     let tasks =
@@ -109,12 +112,14 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
             true => String::new(),
             false => format!("judged {tasks_judged} of {tasks_finished}; "),
         };
-        let errors = format!(
-            "{judged}tasks {:+.1} % on average, {:+.1} % at worst; ",
-            fidelity.tasks.mean_task_error * 100.0,
-            fidelity.tasks.worst_task_error * 100.0
-        );
-        lines.extend(emulation::lines(fidelity, &errors));
+        let errors = of.has_tasks().then(|| {
+            format!(
+                "{judged}tasks {:+.1} % on average, {:+.1} % at worst; ",
+                fidelity.tasks.mean_task_error * 100.0,
+                fidelity.tasks.worst_task_error * 100.0
+            )
+        });
+        lines.extend(emulation::lines(fidelity, errors.as_deref().unwrap_or_default()));
     }
     lines
 }
@@ -141,7 +146,8 @@ fn build_page(
     gantt: &dormouse_view::plot::GanttChart,
 ) -> HtmlPage {
     let record = of.record;
-    let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), build_cards(of), gantt);
+    let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), gantt);
+    page.answers = answers::of_bag(of, beside);
     if let Some(own) = &of.of.jobs {
         let background =
             BackgroundSupply::from_record(record).map(|it| PageBlock::text(it.sentence()));
@@ -152,57 +158,19 @@ fn build_page(
         );
     }
     of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(of.of, own)));
-    page.section("The bill", sections::bill(of));
-    page.section("Beside other runs", beside.section(of));
-    page.section("Records of prices", prices::section(of.of));
-    page.section("What happened", sections::happened(of));
+    page.printed_detail("The bill", sections::bill(of));
+    page.detail("Beside other runs", beside.section(of));
+    page.detail("Records of prices", prices::section(of.of));
+    page.section("Interruptions, migrations and failures", sections::happened(of));
     page.section("Faults", faults::section(of.of, &faults::faulted(of.of)));
     let taken = taken::all_taken(of).map(|taken| taken.section());
-    page.section("VMs that were taken", taken.unwrap_or_default());
-    page.section("Plan and outcome", sections::plan(of));
+    page.detail("VMs that were taken", taken.unwrap_or_default());
+    page.detail("Plan and outcome", sections::plan(of));
     page.section("Fidelity", emulation::section(of));
-    page.section("Speed-up", emulation::speedup(of.of.header));
+    page.detail("Speed-up", emulation::speedup(of.of.header));
     let how = format!(" in {} steps with {} decisions", record.steps, record.decisions);
-    page.section("Reproduce", of.of.reproduce(&how, &record.digest()));
+    page.printed_detail("Reproduce", of.of.reproduce(&how, &record.digest()));
     page
-}
-
-fn build_cards(of: &BagResults<'_>) -> Vec<FigureCard> {
-    let record = of.record;
-    let made = record.makespan();
-    let met = of.deadline_met();
-    let word = if met { "met" } else { "MISSED" };
-    let unit = of.of.time_unit();
-    let s = |span| dates::round(unit, span);
-    let due = format!("deadline {} {word}", s(of.deadline()));
-    let (outcomes, c) = (record.outcomes(), &record.counts);
-    let makespan = made.map_or("unfinished".to_owned(), |end| s(end.since(Time::ZERO)));
-    let lost = s(record.work_lost());
-    let done = format!("{} / {}", outcomes.done(), outcomes.total);
-    let restored = format!("{} from checkpoints", c.restores);
-    let cost =
-        FigureCard::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len()));
-    let hibernations = FigureCard::new(
-        "Hibernations",
-        c.hibernations.to_string(),
-        format!("{} resumes", c.resumes),
-    );
-    if !of.has_tasks() {
-        return vec![cost, hibernations];
-    }
-    let mut cards = vec![
-        FigureCard::new("Makespan", makespan, due).verdict(met),
-        cost,
-        FigureCard::new("Tasks", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
-        hibernations,
-        FigureCard::new("Migrations", c.migrations.to_string(), restored),
-        FigureCard::new(wording::WORK_LOST_TILE, lost, format!("{} checkpoints", c.checkpoints)),
-    ];
-    cards.extend(of.of.fidelity.as_ref().map(|fidelity| {
-        let worst = fidelity.tasks.worst_task_error.abs() * 100.0;
-        emulation::card(fidelity, format!("tasks within {worst:.1} %"))
-    }));
-    cards
 }
 
 /// Shortest wait for inputs that is reported: shorter waits are usual, since every program has a

@@ -1,24 +1,30 @@
-//! Two comparisons for a reader of a run of a bag: the cost and time of the same work on on-demand
-//! VMs alone, and the cost of interruptions. Both come from virtual runs with the same seed, made
-//! for the report.
+//! What a reader compares a run with. For a bag: the cost and time of the same work on on-demand VMs alone, and the cost
+//! of interruptions. For parallel jobs: their times under EASY. All come from virtual runs with the same seed, made for
+//! the report.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_analysis::{RunRecord, TaskHistory};
+use dormouse_analysis::{RunRecord, RunTally, TaskHistory};
 use dormouse_cloud::Market;
 use dormouse_experiment::Experiment;
 use dormouse_model::{CheckpointConfig, Setup};
+use dormouse_policies::batch::Algorithm;
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_units::{Money, Ppm, Span, Speedup, TaskId, Time};
-use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
+use dormouse_view::number::{decimals_of_dollars, dollars};
+use dormouse_view::{
+    PageAnswer, PageBlock, TableCell, TableColumn, TextTone, TimeUnit, TypedTable,
+};
+use dormouse_workload::JobSource;
 use serde_json::{Value, json};
 
-use super::outcome::BagResults;
+use super::outcome::{BagResults, RunResults};
 use super::{SummaryLine, dates};
+use crate::jobs::JobsOutcome;
 use crate::virtual_run::virtual_run;
 
-/// Greatest number of tasks for which the runs for comparison are made: with more tasks the search for a plan takes
+/// Greatest number of tasks or jobs for which the runs for comparison are made: with more tasks the search for a plan takes
 /// longer than the run.
 const MOST_TASKS: usize = 1_000;
 
@@ -31,6 +37,56 @@ pub(super) struct RunsBeside {
     /// The run without interruptions; `None` if the reported run had none, or if a scheduler program would have to
     /// decide again.
     undisturbed: Option<RunTotals>,
+}
+
+/// Means over the same parallel jobs under EASY, the usual rule of clusters, which has one job on each processor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct JobsUnderEasy {
+    response_s: f64,
+    slowdown: f64,
+}
+
+impl JobsUnderEasy {
+    /// Runs the jobs under EASY. `None` if the run itself was under EASY, if its jobs come from a file or from users, are many,
+    /// share the provider, or did not all end.
+    pub(super) fn of(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Option<Self> {
+        let experiment = &run.header.experiment;
+        let batch = experiment.jobs.as_deref()?;
+        let number = match &batch.workload.source {
+            JobSource::Model { jobs, .. } => *jobs,
+            JobSource::Jobs { job } => job.len(),
+            JobSource::Swf { .. } => return None,
+        };
+        let is_alone = experiment.scheduler.is_none() && experiment.requests.is_none();
+        let outcomes = jobs.outcomes();
+        let are_all = outcomes.is_complete() && outcomes.total == number as u64;
+        let is_easy = batch.scheduler.name == Algorithm::Easy;
+        if !is_alone || !are_all || is_easy || number > MOST_TASKS {
+            return None;
+        }
+        let mut other = experiment.clone();
+        other.jobs.as_deref_mut()?.scheduler.name = Algorithm::Easy;
+        let mut tally = RunTally::new(&other.whole_setup(), other.tenants(), Some(number));
+        let run = virtual_run(&other, None, |step| tally.see(step)).ok()?;
+        let means = tally.sample(&run, jobs.machine());
+        Some(Self {
+            response_s: means.figure("mean_response_s")?,
+            slowdown: means.figure("mean_bounded_slowdown")?,
+        })
+    }
+
+    /// The answer on the jobs' times, with how their mean response compares with that under EASY.
+    pub(super) fn answer(self, mean_s: f64, unit: TimeUnit, answer: PageAnswer) -> PageAnswer {
+        let Self { response_s, slowdown } = self;
+        let words = ["shorter", "longer"];
+        let Some(change) = relative_difference((mean_s, response_s), "mean time", words) else {
+            return answer;
+        };
+        let other =
+            format!("under easy, with one job on each processor: {}", unit.words(response_s, 0));
+        let noun = format!("{} {other}, slowdown {slowdown:.2}", than(&change));
+        answer.item(change, noun)
+    }
 }
 
 /// Totals of a run.
@@ -68,9 +124,10 @@ impl RunsBeside {
         let mut lines = Vec::new();
         let own = RunTotals::of(run.record);
         if let Some((how, Ok(other))) = &self.on_demand {
-            let compared = own.map(|own| own.against(*other)).unwrap_or_default();
-            let (cost, makespan) = (other.cost.as_usd(), other.makespan.as_secs_f64());
-            let what = format!("${cost:.4} and {makespan:.1} s for the same work ({how})");
+            let compared = own.map(|own| format!("this run: {}", own.against(*other)));
+            let compared = compared.unwrap_or_default();
+            let (cost, makespan) = (dollars(other.cost), other.makespan.as_secs_f64());
+            let what = format!("{cost} and {makespan:.1} s for the same work ({how})");
             lines.push(SummaryLine::plain("on demand", what).and(TextTone::Dim, compared));
         }
         if let Some((own, without)) = own.zip(self.undisturbed) {
@@ -82,6 +139,32 @@ impl RunsBeside {
             lines.push(SummaryLine::plain("interruptions", what));
         }
         lines
+    }
+
+    /// The answer on the run's cost, with how it compares: with on-demand VMs alone, with the plan, and with the same run
+    /// without interruptions.
+    pub(super) fn answer(&self, run: &BagResults<'_>, mut answer: PageAnswer) -> PageAnswer {
+        let Some(own) = RunTotals::of(run.record) else { return answer };
+        let time = dates::at(run.of.time_unit());
+        let figures = |of: &RunTotals| format!("{} and {}", dollars(of.cost), time(of.makespan));
+        let with = |answer: PageAnswer, other: RunTotals, what: &str, how: &str| {
+            let change = own.against(other);
+            let noun = format!("{} {what}: {}{how}", than(&change), figures(&other));
+            answer.item(change, noun)
+        };
+        if let Some((how, Ok(other))) = &self.on_demand {
+            answer = with(answer, *other, "on demand alone", &format!(" ({how})"));
+        }
+        let planned = run.planned_figures().filter(|plan| plan.is_whole());
+        if let Some(plan) = planned.filter(|_| run.cost_of_bag() == own.cost) {
+            let makespan = Time::ZERO + plan.makespan;
+            let plan = RunTotals { makespan, cost: plan.bill, vms: own.vms };
+            answer = with(answer, plan, "the plan", "");
+        }
+        match self.undisturbed {
+            Some(without) => with(answer, without, "the same without interruptions", ""),
+            None => answer,
+        }
     }
 
     /// Section of the run's page with the comparison.
@@ -100,7 +183,7 @@ impl RunsBeside {
             table.push([
                 TableCell::text(name),
                 TableCell::text(of.map_or("unfinished".to_owned(), |of| time(of.makespan))),
-                TableCell::text(of.map_or(String::new(), |of| format!("${:.4}", of.cost.as_usd()))),
+                TableCell::text(of.map_or(String::new(), |of| dollars(of.cost))),
                 TableCell::text(of.map_or(String::new(), |of| of.vms.to_string())),
                 TableCell::text(against.map_or(String::new(), |(own, of)| own.against(of))),
             ]);
@@ -185,10 +268,16 @@ fn relative_difference(
     })
 }
 
+/// The word between a difference in words and what it is measured from: cheaper *than*, the same cost *as*.
+fn than(difference: &str) -> &'static str {
+    let last = difference.rsplit(", ").next().unwrap_or_default();
+    if last.starts_with("the same") { "as" } else { "than" }
+}
+
 /// Dollars with a sign.
-fn signed_dollars(dollars: f64) -> String {
-    let sign = if dollars < 0.0 { '-' } else { '+' };
-    format!("{sign}${:.4}", dollars.abs())
+fn signed_dollars(usd: f64) -> String {
+    let sign = if usd < 0.0 { '-' } else { '+' };
+    format!("{sign}${:.*}", decimals_of_dollars(usd), usd.abs())
 }
 
 /// Runs an experiment in virtual time.
@@ -257,9 +346,9 @@ fn as_it_took(experiment: &Experiment, record: &RunRecord) -> Experiment {
     as_it_took
 }
 
-/// The stated run time of a task on the type of its last VM, and the measured run time: the work
-/// that its last attempt continued from, and that attempt's time without checkpoints. `None` if the
-/// task has not ended, or if its speed changed.
+/// Returns the stated run time of a task on its last VM's type, and its measured run time. The latter is the work
+/// saved before the last attempt plus that attempt's time without checkpoints. `None` if the task did not end, or its
+/// speed could change.
 fn measured_runtime(
     setup: &Setup,
     record: &RunRecord,
@@ -394,5 +483,9 @@ memory = "64 MB"
         assert_eq!(said(749.0, 750.0).as_deref(), Some("0.1 % faster"));
         assert_eq!(said(751.0, 750.0).as_deref(), Some("0.1 % slower"));
         assert_eq!(said(1.0, 0.0), None);
+        assert_eq!(
+            ["5.0 % cheaper, 0.1 % slower", "5.0 % cheaper, the same makespan"].map(than),
+            ["than", "as"]
+        );
     }
 }

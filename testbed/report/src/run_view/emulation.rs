@@ -2,7 +2,7 @@
 
 use dormouse_host::calibration::CellOutcome;
 use dormouse_units::Span;
-use dormouse_view::{FigureCard, PageBlock, TableColumn, TextTone, TypedTable};
+use dormouse_view::{PageBlock, TableColumn, TextTone, TypedTable};
 
 use super::SummaryLine;
 use super::outcome::BagResults;
@@ -11,7 +11,7 @@ use crate::calibration;
 use crate::output::LogHeader;
 use dormouse_analysis::fidelity::{FidelityVerdict, task_times};
 
-/// Lines with the verdict, the errors in words, and the notes.
+/// Summary lines with the verdict on the emulation, its errors in words, and notes.
 pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<SummaryLine> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
     let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
@@ -22,13 +22,7 @@ pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<SummaryLine
     [verdict].into_iter().chain(notes).collect()
 }
 
-/// A card with the verdict and the worst error in words.
-pub(super) fn card(fidelity: &FidelityVerdict, worst: String) -> FigureCard {
-    let word = if fidelity.faithful { "faithful" } else { "not faithful" };
-    FigureCard::new("Emulation", word, worst).verdict(fidelity.faithful)
-}
-
-/// The verdict as the beginning of a sentence.
+/// The verdict on the emulation as the beginning of a sentence.
 pub(super) fn verdict(fidelity: &FidelityVerdict) -> String {
     format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
 }
@@ -58,6 +52,9 @@ pub(super) fn section(of: &BagResults<'_>) -> Vec<PageBlock> {
 /// Blocks of the page that compare the measured times of tasks with the promised times.
 fn time_blocks(of: &BagResults<'_>, fidelity: &FidelityVerdict) -> Vec<PageBlock> {
     let tasks = &fidelity.tasks;
+    if !of.has_tasks() {
+        return Vec::new();
+    }
     if tasks.tasks_judged == 0 {
         return vec![PageBlock::text("No task finished: there is no time to be judged.")];
     }

@@ -69,14 +69,16 @@ impl FaultResult<'_> {
         self.came.as_ref().map(|(history, _)| history.asked)
     }
 
-    /// Real time from the command until the fault was in effect on the last of its hosts.
+    /// Longest real time from the fault's command until the fault was in effect on a host; `None` if the fault never
+    /// took effect.
     fn took(&self) -> Option<Span> {
         let (history, _) = self.came.as_ref()?;
         let took = history.hosts.values().filter_map(|on| on.begun_real_us).max();
         took.map(Span::from_micros)
     }
 
-    /// Time at which the fault was over on the last of its hosts, or that host was lost.
+    /// Time at which the fault was over on the last of its hosts, or that host was lost; `None` if the fault is not
+    /// over.
     fn over(&self) -> Option<Time> {
         let (history, _) = self.came.as_ref().filter(|_| self.is_over())?;
         history.hosts.keys().filter_map(|host| history.until(*host, self.speedup)).max()

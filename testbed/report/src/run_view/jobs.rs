@@ -10,14 +10,14 @@ use dormouse_policies::batch::Algorithm;
 use dormouse_view::plot::{
     AxisScale, ChartPanel, GanttChart, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
 };
-use dormouse_view::{FigureCard, HtmlPage, PageBlock, TableColumn, TimeUnit, TypedTable};
+use dormouse_view::{HtmlPage, PageBlock, TableColumn, TimeUnit, TypedTable};
 use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
 use super::outcome::RunResults;
 use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{RunView, SummaryLine};
-use super::{dates, emulation, faults, machine, requests};
+use super::{answers, dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;
 
 /// The variant of EASY in one line; its definition is in the documentation of
@@ -189,44 +189,14 @@ fn summary_lines(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<SummaryLin
 }
 
 fn build_page(run: &RunResults<'_>, jobs: &JobsOutcome<'_>, gantt: &GanttChart) -> HtmlPage {
-    let mut page =
-        run.page(&jobs.batch.scheduler_name(), build_cards(jobs, run.time_unit()), gantt);
+    let mut page = run.page(&jobs.batch.scheduler_name(), gantt);
+    page.answers = answers::of_jobs(run, jobs);
     page.section("Load over time", load(run, jobs));
-    page.section("The longest waits", wait_blocks(jobs));
+    page.detail("The longest waits", wait_blocks(jobs));
     run.requests.iter().for_each(|own| page.section("Requests", requests::section(run, own)));
     page.section("Fidelity", fidelity_blocks(jobs));
-    page.section("Reproduce", run.reproduce("", &jobs.decisions_sha256));
+    page.printed_detail("Reproduce", run.reproduce("", &jobs.decisions_sha256));
     page
-}
-
-fn build_cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<FigureCard> {
-    let f = &jobs.figures;
-    let time = |s: f64| unit.words(s, 0);
-    let wait = format!("of which {} waiting", time(f.wait.mean()));
-    let outcomes = jobs.outcomes();
-    let done = format!("{} / {}", outcomes.done(), outcomes.total);
-    let background = format!("{} jobs ended in the background", f.background_only);
-    let machine = jobs.machine();
-    let on = format!("processors' work on average, one job at a time on each; it has {machine}");
-    let mut cards = vec![
-        FigureCard::new("Mean response", time(f.response.mean()), wait),
-        FigureCard::new(
-            "Mean slowdown",
-            format!("{:.2}", f.slowdown.mean()),
-            "bounded: shorter jobs count as 10 s",
-        ),
-        FigureCard::new("Jobs", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
-        FigureCard::new("Makespan", time(f.makespan().as_secs_f64()), ""),
-        FigureCard::new("Work done", format!("{:.1}", f.work_rate()), on),
-        FigureCard::new("Migrations", f.migrations.to_string(), "to other processors"),
-        FigureCard::new("Kills", f.kills.to_string(), "restarted from the beginning"),
-        FigureCard::new("Swaps", f.swaps.to_string(), background),
-    ];
-    cards.extend(jobs.fidelity.iter().map(|fidelity| {
-        let worst = format!("worst share error {:.1} %", fidelity.worst_share_error * 100.0);
-        emulation::card(fidelity, worst)
-    }));
-    cards
 }
 
 /// Section "Load over time": busy processors and waiting jobs.
@@ -254,10 +224,7 @@ pub(super) fn load(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<PageBloc
     let most = jobs.most_in_system;
     let mut blocks = vec![
         PageBlock::Plots(PanelChart { title: String::new(), panels }.to_markup()),
-        PageBlock::text(format!(
-            "A point is the mean over one of the equal parts that the run is cut into. At most {most} jobs \
-             were in the system at once."
-        )),
+        PageBlock::text(format!("At most {most} jobs were in the system at once.")),
     ];
     blocks.extend(jobs.skipped.map(|skipped| PageBlock::text(format!("Of the log: {skipped}."))));
     blocks

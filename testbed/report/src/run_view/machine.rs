@@ -13,7 +13,7 @@ use dormouse_view::plot::{
 use super::dates;
 use crate::jobs::JobsOutcome;
 
-/// Greatest number of rows.
+/// Greatest number of rows in the chart of the machine: one row for each processor.
 const MOST_ROWS: u32 = 1_024;
 
 /// Adds the machine and its jobs below the other lanes.

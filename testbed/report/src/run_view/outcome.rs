@@ -10,7 +10,7 @@ use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 use dormouse_view::plot::GanttChart;
-use dormouse_view::{FigureCard, HtmlPage, PageBlock};
+use dormouse_view::{HtmlPage, PageBlock};
 
 use super::{RequestsOutcome, dates, machine};
 use crate::jobs::JobsOutcome;
@@ -24,7 +24,7 @@ pub struct RunResults<'a> {
     pub header: &'a LogHeader,
     /// Histories of the run's tasks, VMs and hosts; `None` if the run has parallel jobs alone.
     pub record: Option<RunRecord>,
-    /// Histories of the hosts of a live run of parallel jobs alone.
+    /// Histories of the hosts of a live run that has parallel jobs alone; `None` in any other run.
     pub of_hosts: Option<RunRecord>,
     /// Plan of the bag's scheduler, if the scheduler makes a plan.
     pub plan: Option<Plan>,
@@ -60,7 +60,7 @@ pub(super) struct TaskOutcome<'a> {
     pub(super) is: &'a TaskHistory,
     /// The task's specification in the bag.
     pub(super) spec: &'a Task,
-    /// Number of the planned VM and planned times, if there is a plan.
+    /// Number of the planned VM, with the planned times; `None`: the task is not in a plan.
     pub(super) planned: Option<(usize, PlannedTask)>,
 }
 
@@ -116,8 +116,8 @@ impl<'a> RunResults<'a> {
         of_bag.or_else(of_jobs).unwrap_or_default()
     }
 
-    /// The beginning of a page: title, description and cards.
-    pub(super) fn lead(&self, scheduler: &str, cards: Vec<FigureCard>) -> HtmlPage {
+    /// The beginning of a page: title and description.
+    pub(super) fn lead(&self, scheduler: &str) -> HtmlPage {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
@@ -133,17 +133,12 @@ impl<'a> RunResults<'a> {
         let begins = dates::begins(self.header.calendar);
         let begins = begins.map(|begins| format!(" It begins {begins}.")).unwrap_or_default();
         let lead = format!("{}. Run {how}, seed {seed}.{begins}", experiment.description);
-        HtmlPage { cards, time_unit: self.time_unit(), ..HtmlPage::new(title, lead) }
+        HtmlPage { time_unit: self.time_unit(), ..HtmlPage::new(title, lead) }
     }
 
     /// The beginning of a page, followed by the chart.
-    pub(super) fn page(
-        &self,
-        scheduler: &str,
-        cards: Vec<FigureCard>,
-        gantt: &GanttChart,
-    ) -> HtmlPage {
-        let mut page = self.lead(scheduler, cards);
+    pub(super) fn page(&self, scheduler: &str, gantt: &GanttChart) -> HtmlPage {
+        let mut page = self.lead(scheduler);
         let left_out = self.jobs.as_ref().and_then(machine::left_out).map(|what| {
             PageBlock::text(format!(
                 "The figure does not show all; {what}. jobs.csv and allocations.csv have all; \
@@ -237,7 +232,7 @@ impl TaskOutcome<'_> {
         format!("task{} ({})", self.n, self.spec.name)
     }
 
-    /// Time at which the task first ran.
+    /// Time at which the task first ran; `None` if it never did.
     pub(super) fn started(&self) -> Option<Time> {
         self.is.attempts.iter().find_map(|attempt| attempt.started)
     }

@@ -9,18 +9,17 @@ use dormouse_analysis::requests::{LostRevenue, RequestFigures, RequestTally, Usa
 use dormouse_cloud::Market;
 use dormouse_engine::RunCounts;
 use dormouse_units::{Money, Time};
+use dormouse_view::number::{dollars, grouped, short};
 use dormouse_view::plot::{
     AxisScale, ChartPanel, GanttChart, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
 };
-use dormouse_view::{
-    FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, TimeUnit, TypedTable,
-};
+use dormouse_view::{HtmlPage, PageBlock, TableCell, TableColumn, TypedTable};
 use dormouse_workload::RequestsRead;
 use serde_json::{Map, Value, json};
 
 use super::outcome::RunResults;
 use super::summary_parts::leave_out;
-use super::{RunView, SummaryLine, dates, emulation, prices};
+use super::{RunView, SummaryLine, answers, dates, emulation, prices};
 
 /// Results of the requests of a run.
 #[derive(Debug)]
@@ -144,10 +143,11 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
             "failed_preemptible": failed_preemptible.as_usd(),
             "cut_short": cut_short.as_usd(),
         },
+        "stopped_disk_usd": figures.stopped_disks.map(Money::as_usd),
         "figures": named,
         "file": of.read_with_oddities(),
     });
-    leave_out(&mut part, &["file"]);
+    leave_out(&mut part, &["file", "stopped_disk_usd"]);
     part
 }
 
@@ -180,10 +180,13 @@ pub(super) fn lines(of: &RequestsOutcome) -> Vec<SummaryLine> {
     lines.extend(of.read_with_oddities().map(|read| SummaryLine::plain("file", read.to_string())));
     let LostRevenue { uncharged, failed, cut_short, .. } = f.lost;
     lines.extend([
-        SummaryLine::plain("revenue", format!("{} ({} normal)", f.all().revenue, normal.revenue)),
+        SummaryLine::plain(
+            "revenue",
+            format!("{} ({} normal)", dollars(f.all().revenue), dollars(normal.revenue)),
+        ),
         SummaryLine::plain(
             wording::REVENUE_LOST,
-            wording::revenue_lost(failed, cut_short, uncharged),
+            wording::revenue_lost([failed, cut_short, uncharged].map(dollars)),
         ),
         SummaryLine::plain(wording::WORK_LOST, format!("{:.1} vCPU h", f.work_lost_vcpu_h())),
     ]);
@@ -203,65 +206,48 @@ pub(super) fn lines(of: &RequestsOutcome) -> Vec<SummaryLine> {
     lines
 }
 
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// vCPUs in use until the last request, as parts of the hosts' vCPUs.
-fn vcpu_shares(of: &RequestFigures) -> Option<(f64, f64)> {
+/// Share of the requests that were refused; `None` if there were no requests.
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+pub(super) fn refused_share(of: &RequestTally) -> Option<f64> {
+    (of.requests > 0).then(|| of.refused as f64 / of.requests as f64)
+}
+
+/// What a customer requests in this market: a normal VM, or one that may have to leave.
+pub(super) const fn customers_word(market: Market) -> &'static str {
+    match market {
+        Market::OnDemand => "normal",
+        Market::Spot => "preemptible",
+    }
+}
+
+/// Mean vCPUs used by on-demand and by spot VMs until the last request, as shares of the hosts' vCPUs; `None` if
+/// there are no requests or the hosts have no bounds.
+pub(super) fn vcpu_shares(of: &RequestFigures) -> Option<(f64, f64)> {
     let (_, until) = of.usage.until_last_arrival().filter(|_| of.usage.is_bounded())?;
     until.vcpus()
 }
 
 fn build_page(run: &RunResults<'_>, of: &RequestsOutcome) -> HtmlPage {
-    let mut page =
-        run.lead(&run.header.experiment.scheduler_name(), build_cards(of, run.time_unit()));
+    let mut page = run.lead(&run.header.experiment.scheduler_name());
+    let hosts = &run.header.experiment.hosts;
+    if run.header.live_speedup().is_none() && !hosts.is_empty() {
+        let vcpus: u32 = hosts.iter().map(|host| host.vcpus).sum();
+        let noun = if hosts.len() == 1 { "host" } else { "hosts" };
+        let [n, vcpus] = [hosts.len().to_string(), vcpus.to_string()].map(|n| grouped(&n));
+        let (unit, until) = (run.time_unit(), of.figures.usage.until().as_secs_f64());
+        let lasts = format!("{} {}", short(until / unit.seconds()), unit.symbol());
+        page.lead += &format!(" {n} {noun} with {vcpus} vCPUs in all, for {lasts}.");
+    }
+    page.answers = answers::of_requests(run, of);
     page.section("Over time", plots_over_time(run, of));
     page.section("What became of the requests", outcome_blocks(of));
-    page.section("Records of prices", prices::section(run));
-    page.section("Reproduce", run.reproduce("", &of.decisions_sha256));
+    page.detail("Records of prices", prices::section(run));
+    page.printed_detail("Reproduce", run.reproduce("", &of.decisions_sha256));
     page
-}
-
-fn build_cards(of: &RequestsOutcome, unit: TimeUnit) -> Vec<FigureCard> {
-    let f = &of.figures;
-    let (normal, spot) = (f.market_tally(Market::OnDemand), f.market_tally(Market::Spot));
-    let failed = f.failed_share().map(percent).unwrap_or_default();
-    let lost = f.lost.failed + f.lost.cut_short + f.lost.uncharged;
-    let end = unit.words(f.last_end.as_secs_f64(), 0);
-    let mut cards = vec![
-        FigureCard::new(
-            "Requests",
-            f.all().requests.to_string(),
-            format!("the last ended at {end}"),
-        ),
-        FigureCard::new("Normal requests failed", normal.refused.to_string(), failed)
-            .verdict(normal.refused == 0),
-        FigureCard::new(
-            "Preemptible VMs terminated",
-            spot.terminated.to_string(),
-            format!("of {} granted", spot.granted),
-        ),
-        FigureCard::new(
-            wording::WORK_LOST_TILE,
-            format!("{:.1} vCPU h", f.work_lost_vcpu_h()),
-            "by VMs that were terminated",
-        ),
-        FigureCard::new(
-            "Revenue",
-            f.all().revenue.to_string(),
-            format!("{} normal", normal.revenue),
-        ),
-        FigureCard::new(wording::REVENUE_LOST_TILE, lost.to_string(), wording::REVENUE_LOST_PARTS),
-    ];
-    cards.extend(vcpu_shares(f).map(|(normal, spot)| {
-        FigureCard::new(
-            "Utilisation",
-            percent(normal + spot),
-            format!("{} normal", percent(normal)),
-        )
-    }));
-    cards
 }
 
 /// Section "Requests" of a shared run.
@@ -274,7 +260,7 @@ pub(super) fn section(
 
 /// Section "Over time": use of the hosts, failures and ends, and revenue.
 fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock> {
-    const MOST_POINTS: usize = 400;
+    const MOST_POINTS: usize = 60;
     let usage = &of.figures.usage;
     let bins = usage.merged(MOST_POINTS);
     let at = |(from, until): (Time, Time)| f64::midpoint(from.as_secs_f64(), until.as_secs_f64());
@@ -296,35 +282,48 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
     };
     #[expect(clippy::cast_precision_loss, reason = "for a plot")]
     let count = |of: UsageFlow| move |bin: &UsageBin| Some(bin.count(of) as f64);
-    let usd = |of: UsageFlow| move |bin: &UsageBin| Some(Money::from_nanos(bin.count(of)).as_usd());
+    let part = bins.first().map_or(0.0, |(from, until, _)| until.since(*from).as_secs_f64());
+    let part = run.time_unit().words(part, 0);
     let mut panels = Vec::new();
     if usage.is_bounded() {
         let used = vec![
-            series("normal and preemptible", 1, PointLook::Line, &|bin| {
+            series("normal and preemptible", 1, PointLook::Area, &|bin| {
                 bin.vcpus().map(|(n, p)| (n + p) * 100.0)
             }),
-            series("normal", 0, PointLook::Line, &|bin| bin.vcpus().map(|(n, _)| n * 100.0)),
+            series("normal", 0, PointLook::Area, &|bin| bin.vcpus().map(|(n, _)| n * 100.0)),
         ];
-        panels.push(panel("Hosts' vCPUs in use", "%", used));
+        panels.push(panel("Hosts' vCPUs in use", "% of the hosts' vCPUs", used));
     }
     let failed = vec![
-        series("normal requests failed", 3, PointLook::Line, &count(UsageFlow::FailedNormal)),
-        series("preemptible VMs terminated", 1, PointLook::Line, &count(UsageFlow::Terminations)),
+        series("normal failed", 3, PointLook::Line, &count(UsageFlow::FailedNormal)),
+        series("preemptible failed", 0, PointLook::Line, &count(UsageFlow::FailedPreemptible)),
+        series("preemptible terminated", 1, PointLook::Line, &count(UsageFlow::Terminations)),
     ];
-    panels.push(panel("Failures and terminations", "number in each part", failed));
+    panels.push(panel(
+        "Requests that failed, VMs that were terminated",
+        &format!("number per {part}"),
+        failed,
+    ));
+    // Sums from the beginning on: single VMs end too seldom for a rate that means anything.
+    let so_far = |name: &str, colour, of: UsageFlow| {
+        let mut sum = 0.0;
+        let points = bins.iter().map(|(_, until, bin)| {
+            sum += Money::from_nanos(bin.count(of)).as_usd();
+            SeriesPoint::new(until.as_secs_f64(), sum)
+        });
+        let points = std::iter::once(SeriesPoint::new(0.0, 0.0)).chain(points).collect();
+        PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
+    };
     let revenue = vec![
-        series("normal", 0, PointLook::Line, &usd(UsageFlow::NormalRevenue)),
-        series("preemptible", 1, PointLook::Line, &usd(UsageFlow::PreemptibleRevenue)),
+        so_far("normal", 0, UsageFlow::NormalRevenue),
+        so_far("preemptible", 1, UsageFlow::PreemptibleRevenue),
     ];
-    panels.push(panel("Revenue, as VMs end", "$ in each part", revenue));
-    let part = bins.first().map_or(0.0, |(from, until, _)| until.since(*from).as_secs_f64());
+    panels.push(panel("Revenue so far, as VMs end", "$", revenue));
     vec![
         PageBlock::Plots(PanelChart { title: String::new(), panels }.to_markup()),
         PageBlock::text(format!(
-            "The run is cut into equal parts of {} each: a point is the mean or the sum over one of them. In \
-             a plot of vCPUs the lower line is normal VMs, the upper one all VMs. A VM uses its vCPUs from \
-             when it is ready until it ends, and not while it is hibernated.",
-            run.time_unit().words(part, 0)
+            "A point is the mean, or the sum, of {part}. A VM uses its vCPUs from when it is ready until it ends, and not \
+             while it is hibernated.",
         )),
     ]
 }
@@ -335,9 +334,10 @@ fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
     let f = &of.figures;
     let table = TypedTable::with_rows(&f.by_type)
         .column(TableColumn::text("type"), |((kind, _), _)| kind.as_str())
-        .column(TableColumn::text("market"), |((_, market), _)| market.to_string())
+        .column(TableColumn::text("request"), |((_, market), _)| customers_word(*market))
         .column(TableColumn::count("requests"), |(_, t)| t.requests)
         .column(TableColumn::count("failed"), |(_, t)| t.refused)
+        .column(TableColumn::percent("failed, share"), |(_, t)| refused_share(t))
         .column(TableColumn::count(WorkOutcome::Completed.word()), |(_, t)| t.completed)
         .column(TableColumn::count("terminated"), |(_, t)| t.terminated)
         .column(TableColumn::count("hibernations"), |(_, t)| t.hibernations)
@@ -356,7 +356,10 @@ fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
         lost.push([TableCell::text(what), TableCell::from(money)]);
     }
     let causes = TypedTable::with_rows(&f.terminations)
-        .column(TableColumn::text("why preemptible VMs were terminated"), |(why, _)| **why)
+        .column(TableColumn::text("why preemptible VMs were terminated"), |(why, _)| match **why {
+            "requests" => "to make room for normal requests",
+            other => other,
+        })
         .column(TableColumn::count("VMs"), |(_, n)| **n);
     let mut blocks = vec![PageBlock::Table(table.into()), PageBlock::Table(lost)];
     if !f.terminations.is_empty() {
@@ -367,6 +370,9 @@ fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
          DIR request0 says what became of one.",
         wording::WORK_LOST_OF_REQUESTS
     )));
+    blocks.extend(f.stopped_disks.map(|disks| {
+        PageBlock::text(format!("Of the revenue, {disks} is for disks of hibernated VMs."))
+    }));
     blocks.extend(
         of.read_with_oddities().map(|read| PageBlock::text(format!("Of their file: {read}."))),
     );

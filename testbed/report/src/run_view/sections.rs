@@ -3,10 +3,12 @@
 use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{AttemptEnd, AttemptHistory, RunRecord, VmHistory};
 use dormouse_cloud::{
-    BillingTerms, InterruptionAction, InterruptionTarget, Market, ProviderTerms, TariffName,
+    BillingTerms, InterruptionAction, InterruptionTarget, Market, ProviderTerms, StoppedDisk,
+    TariffName,
 };
 use dormouse_model::VmEnd;
-use dormouse_units::{Money, Span, Time, VmId};
+use dormouse_units::{Bytes, Money, Span, Time, VmId};
+use dormouse_view::number::decimals_of_dollars;
 use dormouse_view::{PageBlock, TableCell, TableColumn, TypedTable};
 
 use super::dates;
@@ -36,14 +38,32 @@ pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
         })
         .column(TableColumn::text(wording::CHARGED), |vm| charged(vm))
         .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))
-        .column(TableColumn::text(price), |vm| vm.price.to_string())
-        .column(TableColumn::dollars("cost").digits(6), |vm| vm.cost());
+        .column(TableColumn::text(price), |vm| vm.price.to_string());
+    let table = match record.stopped_disks_cost() {
+        None => table,
+        Some(_) => table.column(TableColumn::dollars(wording::STOPPED_DISK).digits(6), |vm| {
+            vm.meter().disk_cost()
+        }),
+    };
+    let table = match record.surplus_cost() {
+        None => table,
+        Some(_) => table
+            .column(TableColumn::dollars(wording::SURPLUS_CREDITS).digits(6), |vm| vm.surcharge),
+    };
+    let table = table.column(TableColumn::dollars("cost").digits(6), |vm| vm.cost());
     let mut totals =
         TypedTable::new([TableColumn::text("market"), TableColumn::dollars("total").digits(6)]);
     for market in [Market::Spot, Market::OnDemand] {
         let of_market = record.vms.values().filter(|vm| vm.market == market);
         let total: Money = of_market.map(VmHistory::cost).sum();
         totals.push([TableCell::text(market.to_string()), TableCell::from(total)]);
+    }
+    if let Some(disks) = record.stopped_disks_cost() {
+        totals
+            .push([TableCell::text("disks of hibernated VMs among them"), TableCell::from(disks)]);
+    }
+    if let Some(surplus) = record.surplus_cost() {
+        totals.push([TableCell::text("surplus credits among them"), TableCell::from(surplus)]);
     }
     totals.push([TableCell::text("all"), TableCell::from(record.cost())]);
     vec![
@@ -55,7 +75,7 @@ pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
 
 /// The sentence on the page about charged times and prices, under these terms.
 fn charged_how(terms: &ProviderTerms) -> String {
-    let BillingTerms { boot, frozen } = terms.billing;
+    let BillingTerms { boot, frozen, stopped_disk } = terms.billing;
     let from = if boot { "from its launch" } else { "from the end of its boot" };
     let unless = match frozen {
         true => ", unless it ends without having resumed: then since it froze, too",
@@ -81,20 +101,40 @@ fn charged_how(terms: &ProviderTerms) -> String {
              hibernates the VM."
         }
     };
-    format!("A VM is charged {from} to its end, and not while it is hibernated{unless}. {tariff}")
+    let disk = stopped_disk.map_or(String::new(), |StoppedDisk { size, gib_month }| {
+        let more = if size > Bytes::ZERO { format!(" and {size} more") } else { String::new() };
+        format!(
+            " While it is hibernated, until it runs again, its disk of its memory{more} costs {gib_month} a GiB and \
+             month of 30 days."
+        )
+    });
+    format!(
+        "A VM is charged {from} to its end, and not while it is hibernated{unless}. {tariff}{disk}"
+    )
 }
 
-/// Section "What happened": interruptions, migrations, failures and lost hosts, with their costs.
+/// Greatest number of rows of a table that is not folded.
+const LONGEST_OPEN: usize = 15;
+
+/// Section "Interruptions, migrations and failures": interruptions, migrations, failures and lost hosts, with their costs.
 pub(super) fn happened(of: &BagResults<'_>) -> Vec<PageBlock> {
     let record = of.record;
     let tables = [
-        interruption_table(record),
-        host_table(record),
-        migration_table(of),
-        failure_table(record),
+        ("Acts of the provider", interruption_table(record)),
+        (wording::LOST_HOSTS, host_table(record)),
+        ("Migrations", migration_table(of)),
+        ("Failed attempts", failure_table(record)),
     ];
-    let mut blocks: Vec<_> =
-        tables.into_iter().filter(|table| !table.is_empty()).map(PageBlock::Table).collect();
+    let there = tables.into_iter().filter(|(_, table)| !table.is_empty());
+    let mut blocks: Vec<_> = there
+        .map(|(name, table)| match table.len() {
+            // A longer one would push what follows off the screen.
+            rows if rows > LONGEST_OPEN => {
+                PageBlock::Folded(format!("{name} ({rows})"), vec![PageBlock::Table(table)])
+            }
+            _ => PageBlock::Table(table),
+        })
+        .collect();
     if let Some(why) = &record.cancelled {
         blocks.push(PageBlock::text(format!("The run was ended before its time: {why}.")));
     }
@@ -182,8 +222,8 @@ fn migration_table(of: &BagResults<'_>) -> TypedTable {
         .column(TableColumn::text("to"), |(.., is)| is.vm.to_string())
         .column(TableColumn::seconds("left at"), |(_, was, _)| Some(was.ended.as_ref()?.0))
         .column(TableColumn::seconds("ran again at"), |(.., is)| is.started)
-        .column(TableColumn::text("work kept"), |(.., is)| {
-            is.from.map_or("nothing".to_owned(), |(_, done)| done.to_string())
+        .column(TableColumn::percent("work kept"), |(.., is)| {
+            is.from.map_or(0.0, |(_, done)| done.as_f64())
         })
         .column(TableColumn::seconds(wording::WORK_LOST), |(_, was, _)| of.record.lost(was))
         .into()
@@ -230,7 +270,12 @@ pub(super) fn plan(of: &BagResults<'_>) -> Vec<PageBlock> {
     let unit = of.of.time_unit();
     row("makespan", &|s| unit.words(s, 1), planned.makespan.as_secs_f64(), made);
     let spent = of.cost_of_bag().as_usd();
-    row("cost", &|usd| format!("${usd:.4}"), planned.bill.as_usd(), Some(spent));
+    row(
+        "cost",
+        &|usd| format!("${usd:.*}", decimals_of_dollars(usd)),
+        planned.bill.as_usd(),
+        Some(spent),
+    );
     #[expect(clippy::cast_precision_loss, reason = "some VMs")]
     let count = |n: usize| n as f64;
     row("VMs", &|n| format!("{n:.0}"), count(plan.vms.len()), Some(count(of.vms_of_bag().count())));
@@ -282,7 +327,7 @@ mod tests {
         let of = |tariff, boot, frozen| {
             charged_how(&ProviderTerms {
                 tariff,
-                billing: BillingTerms { boot, frozen },
+                billing: BillingTerms { boot, frozen, ..BillingTerms::default() },
                 ..ProviderTerms::default()
             })
         };
@@ -297,6 +342,19 @@ mod tests {
              ends without having resumed: then since it froze, too. It costs the price at the beginning of \
              each hour that it begins, a full one whoever ends or hibernates the VM."
         );
+        let disk = |gib: u64| {
+            let gib_month = Money::from_nanos(80_000_000);
+            let stopped_disk = Some(StoppedDisk { size: Bytes::new(gib << 30), gib_month });
+            let billing = BillingTerms { stopped_disk, ..BillingTerms::default() };
+            charged_how(&ProviderTerms { billing, ..ProviderTerms::default() })
+        };
+        assert_eq!(
+            disk(8),
+            "A VM is charged from the end of its boot to its end, and not while it is hibernated. It costs its \
+             price by the second. While it is hibernated, until it runs again, its disk of its memory and 8 GiB \
+             more costs $0.0800 a GiB and month of 30 days."
+        );
+        assert!(disk(0).contains("its disk of its memory costs $0.08"), "{}", disk(0));
         use TariffName::{Azure, Ec2, Gce, Hour, Second, StartedHour};
         for tariff in [Second, Hour, StartedHour, Ec2, Gce, Azure] {
             let [boot, no_boot] = [true, false].map(|boot| of(tariff, boot, false));

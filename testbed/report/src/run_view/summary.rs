@@ -3,7 +3,7 @@
 use dormouse_analysis::fidelity::BackgroundSupply;
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_model::TenantWork;
-use dormouse_units::{Span, Time};
+use dormouse_units::{Money, Span, Time};
 use serde_json::{Value, json};
 
 use super::beside::RunsBeside;
@@ -16,8 +16,9 @@ pub(super) fn summary(of: &BagResults<'_>, beside: &RunsBeside) -> Value {
     let (header, record) = (of.of.header, of.record);
     let plan = of.of.plan.as_ref().zip(of.planned_figures());
     let experiment = &header.experiment;
+    let (disks, surplus) = (record.stopped_disks_cost(), record.surplus_cost());
     let vms = record.vms.values().map(|vm| {
-        json!({
+        let mut row = json!({
             "id": vm.id.get(),
             "type": vm.kind,
             "market": vm.market,
@@ -28,7 +29,11 @@ pub(super) fn summary(of: &BagResults<'_>, beside: &RunsBeside) -> Value {
             "hibernations": vm.hibernations.len(),
             "cost_usd": vm.cost().as_usd(),
             "tasks": record.finished_on(vm.id),
-        })
+            "stopped_disk_usd": disks.map(|_| vm.meter().disk_cost().as_usd()),
+            "surplus_usd": surplus.map(|_| vm.surcharge.as_usd()),
+        });
+        leave_out(&mut row, &["stopped_disk_usd", "surplus_usd"]);
+        row
     });
     let mut summary = json!({
         "experiment": experiment.name,
@@ -38,6 +43,8 @@ pub(super) fn summary(of: &BagResults<'_>, beside: &RunsBeside) -> Value {
         "speedup": header.live_speedup(),
         "makespan_s": record.makespan().filter(|_| of.has_tasks()).map(Time::as_secs_f64),
         "cost_usd": record.cost().as_usd(),
+        "stopped_disk_usd": disks.map(Money::as_usd),
+        "surplus_usd": surplus.map(Money::as_usd),
         "deadline_s": of.has_tasks().then(|| of.deadline().as_secs_f64()),
         "deadline_met": of.has_tasks().then(|| of.deadline_met()),
         "tasks": of.record.outcomes().summary(),
@@ -75,6 +82,8 @@ pub(super) fn summary(of: &BagResults<'_>, beside: &RunsBeside) -> Value {
     leave_out(
         &mut summary,
         &[
+            "stopped_disk_usd",
+            "surplus_usd",
             "longest_until_inputs_came_s",
             "on_demand_alone",
             "without_interruptions",

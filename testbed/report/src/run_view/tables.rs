@@ -36,12 +36,12 @@ pub(super) fn tasks(of: &BagResults<'_>) -> TypedTable {
         outcome => outcome.unwrap_or(WorkOutcome::GivenUp).word(),
     };
     let table = TypedTable::with_rows(of.tasks())
-        .column(TableColumn::count("task"), |t| t.n)
+        .column(TableColumn::count("task").as_name(), |t| t.n)
         .column(TableColumn::text("name"), |t| t.spec.name.clone())
         .column(TableColumn::count("memory, bytes").named("memory_bytes"), |t| t.spec.memory.get())
         .column(TableColumn::text("status"), |t| status(t.is))
         .column(TableColumn::count("attempts"), |t| t.is.attempts.len())
-        .column(TableColumn::count("VM"), |t| last(t).map(|vm| vm.id.get()))
+        .column(TableColumn::count("VM").as_name(), |t| last(t).map(|vm| vm.id.get()))
         .column(TableColumn::text("type"), |t| last(t).map(|vm| vm.kind.to_string()))
         .column(TableColumn::text("market"), |t| last(t).map(|vm| vm.market.to_string()))
         .column(
@@ -121,11 +121,11 @@ pub(super) fn vms(record: &RunRecord) -> TypedTable {
         let name = format!("cpu_{what}_real_s");
         TableColumn::seconds(format!("CPU time {what}, real")).named(name)
     };
-    TypedTable::with_rows(record.vms.values())
-        .column(TableColumn::count("VM"), |vm| vm.id.get())
+    let table = TypedTable::with_rows(record.vms.values())
+        .column(TableColumn::count("VM").as_name(), |vm| vm.id.get())
         .column(TableColumn::text("type"), |vm| vm.kind.as_str())
         .column(TableColumn::text("market"), |vm| vm.market.to_string())
-        .column(TableColumn::count("host"), |vm| vm.host.get())
+        .column(TableColumn::count("host").as_name(), |vm| vm.host.get())
         .column(TableColumn::number("price, $ an hour").named("price_usd_per_hour"), |vm| {
             vm.price.as_usd_per_hour()
         })
@@ -142,6 +142,20 @@ pub(super) fn vms(record: &RunRecord) -> TypedTable {
         .column(TableColumn::dollars("cost").named("cost_usd"), |vm| vm.cost())
         .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))
         .column(real("promised"), |vm| share(vm).0)
-        .column(real("received"), |vm| share(vm).1)
-        .into()
+        .column(real("received"), |vm| share(vm).1);
+    let table = match record.stopped_disks_cost() {
+        None => table,
+        Some(_) => table
+            .column(TableColumn::dollars(wording::STOPPED_DISK).named("stopped_disk_usd"), |vm| {
+                vm.meter().disk_cost()
+            }),
+    };
+    match record.surplus_cost() {
+        None => table.into(),
+        Some(_) => table
+            .column(TableColumn::dollars(wording::SURPLUS_CREDITS).named("surplus_usd"), |vm| {
+                vm.surcharge
+            })
+            .into(),
+    }
 }

@@ -42,11 +42,13 @@ impl TakenVms<'_> {
         };
         TypedTable::with_rows(&self.taken)
             .column(TableColumn::seconds("told at").named("told_s"), |it| it.at)
-            .column(TableColumn::count("VM"), |it| it.vm.id.get())
+            .column(TableColumn::count("VM").as_name(), |it| it.vm.id.get())
             .column(TableColumn::text("type"), |it| it.vm.kind.as_str())
             .column(TableColumn::text("taken from").named("owner"), |it| it.owner.work.name())
             .column(TableColumn::text("taken for").named("taker"), |it| tenant_in_words(&it.taker))
-            .column(TableColumn::count("VM in its place").named("by_vm"), |it| it.by.id.get())
+            .column(TableColumn::count("VM in its place").named("by_vm").as_name(), |it| {
+                it.by.id.get()
+            })
             .column(TableColumn::text("type of that VM").named("by_type"), |it| it.by.kind.as_str())
             .column(TableColumn::text("how it ended").named("end"), |it| it.ending.words())
             .column(TableColumn::seconds("gone at").named("gone_s"), |it| it.ending.at())
@@ -74,7 +76,7 @@ impl TakenVms<'_> {
             .column(TableColumn::text("task"), |(_, task)| task.task.to_string())
             .column(TableColumn::text("was on"), |(it, _)| it.vm.id.to_string())
             .column(TableColumn::seconds("left at"), |(_, task)| task.left)
-            .column(TableColumn::text("work kept"), |(_, task)| task.kept.to_string())
+            .column(TableColumn::percent("work kept"), |(_, task)| task.kept.as_f64())
             .column(TableColumn::seconds(wording::WORK_LOST), |(_, task)| task.lost)
             .column(TableColumn::dollars(wording::COST_OF_LOST_WORK).digits(6), |(_, task)| {
                 task.charged
@@ -124,7 +126,7 @@ impl TakenVms<'_> {
         ]
     }
 
-    /// The object on taken VMs in the summary.
+    /// The object of the summary on VMs that were preempted to make room.
     pub(super) fn summary(&self) -> Value {
         let tenants = self.tolls.iter().map(|toll| {
             json!({

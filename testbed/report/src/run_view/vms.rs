@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use dormouse_cloud::Market;
 use dormouse_model::TenantWork;
 use dormouse_model::{StartReason, VmEnd};
-use dormouse_units::{Mode, Span, Time, VmId};
+use dormouse_units::{Mode, Ppm, Span, Time, VmId};
+use dormouse_view::number;
 use dormouse_view::plot::{
     BarFill, COLOURS, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace,
     LaneMeasure, MarkKind, PlotLimit,
@@ -13,6 +14,7 @@ use dormouse_view::plot::{
 
 use super::dates;
 use super::outcome::{BagResults, TaskOutcome};
+use super::requests::percent;
 use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Colour of each kind of tasks; the kind is the part of a task's name before its number.
@@ -24,6 +26,11 @@ struct VmLanes<'a> {
     /// Lane number of each VM.
     lanes: BTreeMap<VmId, usize>,
     gantt: GanttChart,
+}
+
+/// A part of a task's work, for people.
+fn part(of: Ppm) -> String {
+    percent(of.as_f64())
 }
 
 /// Chart of the bag's run, over its whole time.
@@ -54,11 +61,11 @@ fn empty_chart(of: &BagResults<'_>, kinds: &Kinds<'_>) -> GanttChart {
     let made = record.makespan();
     let s = dates::at(unit);
     let lead = format!(
-        "{} · seed {} · {} · ${:.4} · {} of {} tasks{}",
+        "{} · seed {} · {} · {} · {} of {} tasks{}",
         header.mode,
         experiment.setup.seed,
         made.map_or("not all tasks finished".to_owned(), |at| format!("makespan {}", s(at))),
-        record.cost().as_usd(),
+        number::dollars(record.cost()),
         record.outcomes().done(),
         record.tasks.len(),
         dates::from_date(header.calendar)
@@ -133,11 +140,11 @@ impl VmLanes<'_> {
         let measure = (!points.is_empty()).then_some(LaneMeasure { name, points });
         let done = record.finished_on(vm.id);
         let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
-        let (VmHistory { id, kind, price, .. }, cost) = (vm, vm.cost());
+        let (VmHistory { id, kind, price, .. }, cost) = (vm, number::dollars(vm.cost()));
         let launched = s(vm.launched);
         self.gantt.lanes.push(GanttLane {
             name: format!("{id} {kind}"),
-            about: format!("{market} · ${:.4} · {tasks} done", cost.as_usd()),
+            about: format!("{market} · {cost} · {tasks} done"),
             title: format!(
                 "{id} {} {kind} at {price}: launched {launched}, {gone}, cost {cost}",
                 vm.market
@@ -195,7 +202,7 @@ impl VmLanes<'_> {
             self.draw_overlays(attempt, until, &title);
             let mark = |at, kind, title| GanttMark { place: place.clone(), at, kind, title };
             self.gantt.marks.extend(attempt.checkpoints.iter().map(|kept| {
-                let (seq, done) = (kept.seq.get(), kept.done);
+                let (seq, done) = (kept.seq.get(), part(kept.done));
                 let title = format!("checkpoint {seq} of {id} at {}: keeps {done}", s(kept.at));
                 mark(kept.at, MarkKind::Checkpoint, title)
             }));
@@ -223,13 +230,14 @@ impl VmLanes<'_> {
         }
     }
 
-    /// Draws a link from the work that each checkpoint saved to the place where the task continued.
+    /// Draws a link from where and when a task left a VM to where and when it continued.
     fn draw_migrations(&mut self, task: &TaskOutcome<'_>) {
         for (was, is) in task.is.migrations() {
-            let from = was.kept_at().unwrap_or(was.sent);
+            let from = was.ended.as_ref().map_or(was.sent, |(at, _)| *at);
             let to = is.started.unwrap_or(is.sent);
-            let done =
-                is.from.map_or("from the beginning".to_owned(), |(_, done)| format!("from {done}"));
+            let done = is.from.map_or("from the beginning".to_owned(), |(_, done)| {
+                format!("from {}", part(done))
+            });
             self.gantt.links.push(GanttLink {
                 from: (self.row_of(was), from),
                 to: (self.row_of(is), to),
@@ -240,7 +248,7 @@ impl VmLanes<'_> {
 
     /// How an attempt went and ended, in words.
     fn attempt_story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
-        let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
+        let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {}", part(done)));
         let mode = match attempt.first_mode() {
             Mode::Baseline => ", in baseline mode",
             Mode::Burst => "",
@@ -252,16 +260,16 @@ impl VmLanes<'_> {
                 None => "ended".to_owned(),
             },
             Some((_, AttemptEnd::Failed(why))) => format!("failed: {why}"),
-            Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {done} kept"),
-            Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", attempt.kept()),
+            Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {} kept", part(*done)),
+            Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", part(attempt.kept())),
             Some((_, AttemptEnd::VmGone(why))) => {
-                format!("its VM was gone ({}), {} kept", why.one_word(), attempt.kept())
+                format!("its VM was gone ({}), {} kept", why.one_word(), part(attempt.kept()))
             }
         };
         format!("{}{from}{mode}; {end}", self.start_reason(&attempt.reason))
     }
 
-    /// The reason for a start in a word or two.
+    /// The reason for the start of an attempt, in a word or two.
     const fn start_reason(&self, why: &StartReason) -> &'static str {
         match why {
             StartReason::Chosen => "chosen",

@@ -16,7 +16,7 @@ use dormouse_workload::WorkloadError;
 use super::TwinError;
 use crate::jobs::JobsError;
 use crate::output::{LiveHeader, LogHeader, RunLog, live_header};
-use crate::virtual_run::{limit, model, play_out};
+use crate::virtual_run::{model, play_out};
 use dormouse_experiment::Experiment;
 
 /// Makes the twin of the run in this folder in virtual time and compares the two.
@@ -49,7 +49,8 @@ pub(crate) fn distance_of(
 ) -> Option<TwinDistance> {
     let (steps, dir) = (steps.to_vec(), Path::new(dormouse_log::FILE));
     let experiment = &header.experiment;
-    if experiment.requests.is_some() {
+    // Neither customers nor callers of the provider's API are modelled.
+    if experiment.requests.is_some() || experiment.ec2.is_some() {
         return None;
     }
     let pace = RunPace { phase: live.phase(), ..RunPace::at(experiment.live.speedup) };
@@ -99,7 +100,7 @@ fn of_bag(header: &LogHeader, steps: Vec<Step>, dir: &Path) -> Result<TwinCompar
     let again = Run::of_tenants(setup.clone(), experiment.policies(scheduler()?));
     let twin = Run::of_tenants(setup, experiment.following(scheduler()?, &steps));
     let (of, runs) = ((compared_run(header), &experiment.setup), [again, twin]);
-    twin_of_bag(of, header.record(), (given, steps), runs, limit(experiment))
+    twin_of_bag(of, header.record(), (given, steps), runs, experiment.time_limit())
         .map_err(other_version(header, dir))
 }
 

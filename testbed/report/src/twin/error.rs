@@ -23,7 +23,7 @@ pub enum TwinError {
     Scheduler {
         /// Folder of the run.
         path: PathBuf,
-        /// Underlying error.
+        /// The reason why no scheduler can be made.
         source: PlanError,
     },
     /// The log ends before anything was decided.
@@ -43,7 +43,7 @@ pub enum TwinError {
     OtherVersion {
         /// Folder of the run.
         path: PathBuf,
-        /// First step that differs.
+        /// Number of the first step that this version of Dormouse decides differently.
         step: u64,
         /// Program version that made the run.
         made_by: String,

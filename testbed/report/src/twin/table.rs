@@ -248,11 +248,11 @@ fn percent(part: Option<f64>) -> String {
     format!("{:+.1} %", part * 100.0).replace("-0.0 %", "+0.0 %")
 }
 
-/// The content of `twin.csv`: times in seconds, `difference` as a part of the twin's value.
+/// The content of `twin.csv`: times in seconds; `difference` is the difference divided by the twin's value.
 #[must_use]
 pub fn csv(twin: &TwinComparison) -> String {
     let table = TypedTable::with_rows(&twin.tasks)
-        .column(TableColumn::count("task"), |task| task.number)
+        .column(TableColumn::count("task").as_name(), |task| task.number)
         .column(TableColumn::text("name"), |task| task.name.clone());
     let table = add_sides(table, TableColumn::text, "place", |side| side.place.clone());
     let table = add_sides(table, TableColumn::count, "attempts", |side| side.attempts);

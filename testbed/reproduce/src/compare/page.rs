@@ -1,10 +1,18 @@
 //! The page of a comparison.
 
-use dormouse_view::{FigureCard, HtmlPage, PageBlock};
+use std::collections::BTreeSet;
+
+use dormouse_view::plot::PanelChart;
+use dormouse_view::{HtmlPage, PageAnswer, PageBlock};
 
 use super::SchedulerComparison;
+use crate::measures::ShownFigure;
+use crate::ranked::{best_in_words, decisive, question};
 use crate::runs::FILES;
 use crate::sweep::Samples;
+
+/// Greatest number of rows of a table that is not folded.
+const MOST_ROWS: usize = 24;
 
 impl SchedulerComparison {
     /// Builds the page `report.html` of a comparison from the samples.
@@ -13,50 +21,93 @@ impl SchedulerComparison {
         let under =
             if seeds == 1 { "the same seed".to_owned() } else { format!("the same {seeds} seeds") };
         let lead = format!(
-            "{}, each under {under}, in virtual time. A difference is between two runs of the same seed, so that \
-             luck that both have cancels out; its interval is that of these differences.",
-            self.schedulers.join(" and ")
+            "Each under {under}, in virtual time. A difference is that of two runs under the same seed, so that luck \
+             that both have cancels out; its interval is that of these differences. In per cent it is divided by the mean \
+             of {first}."
         );
-        let said = self.sentences(samples).join(" ");
-        let lead = if said.is_empty() { lead } else { format!("{said} {lead}") };
         let mut page = HtmlPage::new(self.schedulers.join(" and "), lead);
         let measures = self.measures(samples);
-        let pairs = self.pairs(samples, &measures.told);
+        let decisive = decisive(&measures);
+        page.answers = decisive.iter().map(|measure| self.best(measure, samples)).collect();
+        page.answers.push(self.certainty(samples, seeds));
+        let is_decisive = |chart: &PanelChart| {
+            let title = chart.panels.first().map_or("", |panel| panel.title.as_str());
+            decisive.iter().any(|measure| measure.name() == title)
+        };
+        let (first_plots, other_plots): (Vec<_>, Vec<_>) =
+            self.plots(samples).into_iter().partition(is_decisive);
+        let plots = |charts: &[PanelChart]| {
+            PageBlock::Plots(charts.iter().flat_map(PanelChart::to_markup).collect())
+        };
+        let about = "A small point is a run under one seed, a large one the mean of all seeds with its 95 % interval: an \
+                     interval of differences without 0 is a clear difference.";
+        let about = if first_plots.is_empty() && other_plots.is_empty() { "" } else { about };
+        page.section(
+            format!("Against {first}, in words"),
+            self.sentences(samples).into_iter().map(PageBlock::Text),
+        );
+        page.section(
+            format!("Every seed, and its difference from {first}"),
+            [PageBlock::text(about), plots(&first_plots)],
+        );
+        page.detail("Plots of the other figures", [plots(&other_plots)]);
+        let table = self.page_table(samples);
+        let is_short = self.pairs(samples, &measures.told).len() <= MOST_ROWS;
+        let every = [
+            PageBlock::Table(table),
+            PageBlock::text(measures.interval_note().unwrap_or_default()),
+            PageBlock::text(measures.left_out().unwrap_or_default()),
+        ];
+        if is_short {
+            page.section("Every figure", every);
+        } else {
+            page.detail("Every figure", every);
+        }
+        page.detail("In this folder", [PageBlock::text(format!(
+            "table.csv has the table, with every digit. {FILES} plot-1.svg and those after it are the plots."
+        ))]);
+        page.printed_detail("Reproduce", [PageBlock::Command(command.to_owned())]);
+        page
+    }
+
+    /// The answer which scheduler is best by a figure, on each experiment.
+    fn best(&self, measure: &ShownFigure, samples: &Samples) -> PageAnswer {
+        let answer = PageAnswer::new(question(measure), "");
+        let on_each = self.by_experiment(samples).filter_map(|(on, samples)| {
+            let settings = self.schedulers.iter().map(String::as_str);
+            let settings: Vec<_> = settings.zip(samples.iter().map(Vec::as_slice)).collect();
+            Some((on, best_in_words(measure, &settings)?))
+        });
+        on_each.fold(answer, |answer, (on, said)| answer.item(format!("{on}:"), said))
+    }
+
+    /// The answer how many of the differences are more than chance.
+    fn certainty(&self, samples: &Samples, seeds: u64) -> PageAnswer {
+        let pairs = self.pairs(samples, &self.measures(samples).told);
         let differ = pairs.iter().filter(|pair| pair.difference.is_some());
         let (shown, all) =
             differ.fold((0, 0), |(n, all), pair| (n + usize::from(pair.is_shown()), all + 1));
-        page.cards.push(FigureCard::new(
-            "Experiments",
-            self.on.len().to_string(),
-            self.on.join(", "),
-        ));
+        let names = pairs.iter().filter(|pair| pair.difference.is_some() && pair.is_shown());
+        let names: BTreeSet<_> = names.map(|pair| pair.measure.name()).collect();
+        let names: Vec<_> = names.into_iter().collect();
+        let clear =
+            if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         let which = match seeds {
-            1 => "the same for all: 1".to_owned(),
-            _ => format!("the same for all: 1 to {seeds}"),
+            1 => "seed, the same for all: 1".to_owned(),
+            _ => format!("seeds, the same for all: 1 to {seeds}"),
         };
-        page.cards.push(FigureCard::new("Seeds", seeds.to_string(), which));
-        let remark = format!("of {all}: those whose 95 % interval leaves out 0");
-        page.cards.push(FigureCard::new("Clear differences", shown.to_string(), remark));
-        let plots = self.plots(samples).iter().flat_map(|chart| chart.to_markup()).collect();
-        page.section(format!("Every seed, and its difference from {first}"), [
-            PageBlock::Plots(plots),
-            PageBlock::text(format!(
-                "A small point is a seed, a large one the mean of all seeds with its 95 % interval. A \
-                 difference in per cent is a part of the mean under {first}."
-            )),
-        ]);
-        page.section(
-            "Every figure",
-            [
-                PageBlock::Table(self.table(samples)),
-                PageBlock::text(measures.interval_note().unwrap_or_default()),
-                PageBlock::text(measures.left_out().unwrap_or_default()),
-            ],
-        );
-        page.section("In this folder", [PageBlock::text(format!(
-            "table.csv has the table, with every digit. {FILES} plot-1.svg and those after it are the plots."
-        ))]);
-        page.section("Reproduce", [PageBlock::Command(command.to_owned())]);
-        page
+        PageAnswer::new("How sure is that?", "")
+            .item(
+                self.on.len().to_string(),
+                match self.on.len() {
+                    1 => "experiment",
+                    _ => "experiments",
+                },
+            )
+            .item(seeds.to_string(), which)
+            .item(
+                format!("{shown} of {all}"),
+                format!("clear differences from {}{clear}", self.first()),
+            )
     }
 }

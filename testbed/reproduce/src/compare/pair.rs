@@ -11,13 +11,13 @@ use crate::sweep::Samples;
 /// A scheduler's figure on an experiment beside the first scheduler's.
 #[derive(Clone, Debug)]
 pub struct FigurePair<'a> {
-    /// Experiment of both.
+    /// Experiment on which both schedulers ran.
     pub on: &'a str,
     /// Scheduler that is compared with the first.
     pub scheduler: &'a str,
     /// Figure that is compared.
     pub measure: ShownFigure,
-    /// Mean over the runs that have the figure; an unfinished run has no makespan.
+    /// Mean of the scheduler's compared figure over the runs that have it; an unfinished run has no makespan, for example.
     pub figure: Estimate,
     /// The figure of each run in order of seeds, or, for a single run, of each batch of jobs.
     pub each: Vec<Option<f64>>,
@@ -29,14 +29,15 @@ pub struct FigurePair<'a> {
     pub differences: Vec<Option<f64>>,
     /// Mean of the differences; `None` if no seed has both figures.
     pub difference: Option<Estimate>,
-    /// Mean difference as a part of the first scheduler's mean; `None` also if that is zero.
+    /// Mean difference as a fraction of the first scheduler's mean; `None` also if that mean is zero.
     pub relative: Option<Estimate>,
     /// Number of seeds for which the figure is lower than the first scheduler's.
     pub lower: usize,
 }
 
 impl SchedulerComparison {
-    /// Every scheduler on every experiment, by each of these figures that they have, in this order.
+    /// Pairs of figures for every scheduler on every experiment: those of the figures `measures` that the samples
+    /// have, in the order of `measures`.
     pub fn pairs(&self, samples: &Samples, measures: &[ShownFigure]) -> Vec<FigurePair<'_>> {
         let mut pairs = Vec::new();
         for (on, samples) in self.on.iter().zip(samples.chunks(self.schedulers.len())) {

@@ -44,40 +44,46 @@ fn sentence_on(
              Take --seeds {FEWEST} or more."
         ));
     }
-    let (mut better, mut worse, mut chance, mut same) = (vec![], vec![], vec![], vec![]);
+    // In the order of the figures, of which makespan and cost come first.
+    let mut parts = Vec::new();
     for (pair, good, difference) in judged {
         let name = pair.measure.name();
-        let is_better = (difference.mean < 0.0) == (good == BetterSide::Lower);
         if difference.ci95 == Some((0.0, 0.0)) {
-            same.push(name.to_owned());
+            parts.push((false, format!("the same {name}")));
         } else if !pair.is_shown() {
-            chance.push(name.to_owned());
+            parts.push((true, name.to_owned()));
         } else {
-            let of = if is_better { &mut better } else { &mut worse };
-            of.push(format!("{name} by {}", by_how_much(pair, difference.mean)));
+            let (side, word) = match difference.mean < 0.0 {
+                true => (BetterSide::Lower, "lower"),
+                false => (BetterSide::Higher, "higher"),
+            };
+            let judgement = if side == good { "better" } else { "worse" };
+            let by = by_how_much(pair, difference.mean);
+            parts.push((false, format!("{name} {by} {word} ({judgement})")));
         }
     }
-    let shown = [("better in", better), ("worse in", worse), ("the same in", same)];
-    let shown: Vec<_> = shown
-        .into_iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(how, names)| format!("{how} {}", join_names(&names)))
-        .collect();
-    let may_be = match chance.as_slice() {
-        [] => None,
-        [one] => Some(format!("the difference in {one} may be chance")),
-        several => Some(format!("the differences in {} may be chance", join_names(several))),
-    };
-    match (shown.is_empty(), may_be) {
-        (true, None) => None,
-        (true, Some(chance)) => {
-            Some(format!("On {on} nothing tells {scheduler} from {first}: {chance}."))
-        }
-        (false, chance) => {
-            let chance = chance.map(|chance| format!("; {chance}")).unwrap_or_default();
-            Some(format!("On {on} {scheduler} against {first} is {}{chance}.", shown.join(" and ")))
-        }
+    if parts.is_empty() {
+        return None;
     }
+    // Neighbours that may differ by chance alone are told together.
+    let together = parts.chunk_by(|(before, _), (after, _)| *before && *after);
+    let told = together.map(|these| {
+        let names: Vec<_> = these.iter().map(|(_, text)| text.clone()).collect();
+        (these.iter().any(|(may_be_chance, _)| *may_be_chance), join_names(&names))
+    });
+    let told: Vec<_> = told.collect();
+    if let [(true, names)] = told.as_slice() {
+        let differences = if parts.len() == 1 { "difference" } else { "differences" };
+        return Some(format!(
+            "On {on} neither {scheduler} nor {first} is clearly better: the {differences} in {names} may be chance."
+        ));
+    }
+    let told = told.into_iter().map(|(may_be_chance, text)| match may_be_chance {
+        true => format!("no clear difference in {text}"),
+        false => text,
+    });
+    let told: Vec<_> = told.collect();
+    Some(format!("On {on}, {scheduler} against {first}: {}.", told.join(", ")))
 }
 
 /// Size of a difference: in per cent of the first scheduler's mean, or in the figure's unit if that mean is zero.
@@ -165,22 +171,19 @@ mod tests {
         assert_eq!(
             said(&runs),
             [
-                "On j60 hads against burst-hads is worse in makespan by 9.8 %; the difference in cost may be \
-             chance."
+                "On j60, hads against burst-hads: makespan 9.8 % higher (worse), no clear difference in cost."
             ]
         );
         let better: Vec<_> = (0..6).map(|n| [(100.0 + f64::from(n), 1.0), (90.0, 1.0)]).collect();
         assert_eq!(
             said(&better),
-            [
-                "On j60 hads against burst-hads is better in makespan by 12.2 % and the same in cost."
-            ]
+            ["On j60, hads against burst-hads: makespan 12.2 % lower (better), the same cost."]
         );
         let luck: Vec<_> = cheaper.iter().map(|by| [(100.0, 1.0), (100.0 * by, *by)]).collect();
         assert_eq!(
             said(&luck),
             [
-                "On j60 nothing tells hads from burst-hads: the differences in makespan and cost may be chance."
+                "On j60 neither hads nor burst-hads is clearly better: the differences in makespan and cost may be chance."
             ]
         );
     }
@@ -193,8 +196,8 @@ mod tests {
         assert_eq!(
             said_with("work_lost_s", &runs),
             [
-                "On j60 hads against burst-hads is worse in makespan by 100.0 % and work lost by 10 s and the same in \
-                 cost."
+                "On j60, hads against burst-hads: makespan 100.0 % higher (worse), the same cost, work lost 10 s higher \
+                 (worse)."
             ]
         );
     }
@@ -207,7 +210,7 @@ mod tests {
             .map(|n| [(10_000.0 + f64::from(n), 1.0), (10_001.0 + f64::from(n), 1.0)])
             .collect();
         let said = said(&runs);
-        assert!(said[0].contains("worse in makespan by less than 0.1 %"), "{said:?}");
+        assert!(said[0].contains("makespan less than 0.1 % higher (worse)"), "{said:?}");
         assert_eq!(
             [
                 size_in_words(0.04, 1),

@@ -9,8 +9,20 @@ use crate::sweep::Samples;
 impl SchedulerComparison {
     /// Table for people: each figure and its difference.
     pub fn table(&self, samples: &Samples) -> TypedTable {
-        TypedTable::with_rows(self.pairs(samples, &self.measures(samples).told))
-            .column(TableColumn::text("experiment"), |pair| pair.on)
+        self.table_of(samples, true)
+    }
+
+    /// The same table for a page, which names a single experiment elsewhere.
+    pub(super) fn page_table(&self, samples: &Samples) -> TypedTable {
+        self.table_of(samples, self.on.len() > 1)
+    }
+
+    fn table_of(&self, samples: &Samples, names_experiments: bool) -> TypedTable {
+        let mut table = TypedTable::with_rows(self.pairs(samples, &self.measures(samples).told));
+        if names_experiments {
+            table = table.column(TableColumn::text("experiment"), |pair| pair.on);
+        }
+        table
             .column(TableColumn::text("figure"), |pair| pair.measure.heading())
             .column(TableColumn::text(self.compared), |pair| pair.scheduler)
             .column(TableColumn::text("mean [95 % interval]"), FigurePair::figure_in_words)

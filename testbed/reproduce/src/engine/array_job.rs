@@ -9,24 +9,24 @@ use super::JobEngine;
 /// Subfolder of the results for an engine's files and the output of its jobs.
 const JOB: &str = "job";
 
-/// An array of shards whose samples all go into the folder of results, followed by the merge.
+/// A job for an engine: an array of shards of one command, whose samples all go into one folder of results, followed by the merge.
 #[derive(Clone, Debug)]
 pub struct ArrayJob {
     /// Engine that runs the job.
     pub engine: JobEngine,
-    /// Words of the command without the folder of its results, `dormouse` first.
+    /// Words of the command line that is split into shards, `dormouse` first, without the option for the folder of results.
     pub words: Vec<String>,
-    /// Program on the nodes in place of `dormouse`.
+    /// Path of the program `dormouse` on the engine's nodes, which replaces the first of `words`.
     pub program: PathBuf,
     /// Folder in which the command was typed.
     pub folder: PathBuf,
     /// Folder of the results, relative to `folder`.
     pub out: PathBuf,
-    /// Number of shards.
+    /// Number of shards into which the command is split.
     pub shards: u16,
     /// Number of processors, and of threads, of each shard.
     pub threads: u16,
-    /// Whether results of another command may be replaced in a folder that can't be read from here.
+    /// Whether results of another command may be replaced in a folder that this host can't read.
     pub force: bool,
     /// Options for the engine's own command.
     pub options: Vec<String>,
@@ -37,7 +37,7 @@ pub struct ArrayJob {
 }
 
 impl ArrayJob {
-    /// A name that every engine accepts, such as `dormouse-sweep-j60`.
+    /// Name of the job in a form that every engine accepts, such as `dormouse-sweep-j60`.
     pub(super) fn name(&self) -> String {
         let out = self.out.file_name().map(|name| name.to_string_lossy().to_lowercase());
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

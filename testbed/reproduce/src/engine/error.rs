@@ -19,7 +19,7 @@ pub enum EngineError {
         /// Advice on where to get the command.
         remedy: &'static str,
     },
-    /// The containers of Kubernetes only see the volume of their claim, not this host's files.
+    /// The folder of results at this path is outside the volume that the containers of Kubernetes see.
     #[error(
         "--out {}: containers can't see files of this host; give a path within the folder of the \
          claim, without a leading /", .0.display()
@@ -50,7 +50,7 @@ pub enum EngineError {
     Unfinished {
         /// Text that says what ended, how, and where its output is.
         said: String,
-        /// Whether the engine refused because of its input.
+        /// Whether the shard or the merge ended with the status for bad input.
         is_bad_input: bool,
     },
 }

@@ -6,21 +6,21 @@ use std::str::FromStr;
 /// An engine that runs the shards of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEngine {
-    /// Slurm, by `sbatch`.
+    /// Slurm, to which jobs are submitted with `sbatch`.
     Slurm,
-    /// HyperQueue, by `hq`.
+    /// HyperQueue, to which jobs are submitted with `hq`.
     HyperQueue,
-    /// Kubernetes, by `kubectl`.
+    /// Kubernetes, to which jobs are submitted with `kubectl`.
     Kubernetes,
-    /// Processes on this host.
+    /// No batch system: the shards run as processes on this host.
     Local,
 }
 
 impl JobEngine {
-    /// All engines.
+    /// All engines that can run the shards of a command.
     pub const ALL: [Self; 4] = [Self::Slurm, Self::HyperQueue, Self::Kubernetes, Self::Local];
 
-    /// Name on the command line.
+    /// Name of the engine on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slurm => "slurm",

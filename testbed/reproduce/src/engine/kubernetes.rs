@@ -5,7 +5,7 @@ use super::{ArrayJob, EngineError};
 
 /// Mount point of the volume in the containers, which is their working directory.
 const FOLDER: &str = "/runs";
-/// User of the image who owns the files written there.
+/// Id of the image's user, who owns the files that the containers write into the volume.
 const USER: u16 = 7380;
 
 /// Names of the Jobs of the shards and of the merge. They depend on the folder of results only, so

@@ -7,8 +7,8 @@ use std::process::{Child, Command, ExitStatus};
 use super::submission::write_files;
 use super::{ArrayJob, EngineError, script};
 
-/// Runs all shards in parallel, then the merge with these options. `progress` gets the number of
-/// shards that have ended, and of all.
+/// Runs all shards in parallel, then the merge with `options`. `progress` gets the word `shards`, the number of shards that have
+/// ended, and the number of all shards.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ pub struct EngineSubmission {
 struct SubmissionSteps {
     /// Content of each file by its path, relative to the folder of the job.
     files: Vec<(String, String)>,
-    /// Standard input of the commands.
+    /// Standard input of the commands; `None` if they read none.
     input: Option<String>,
     /// Commands in order.
     commands: Vec<Vec<String>>,

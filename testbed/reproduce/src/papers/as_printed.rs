@@ -12,7 +12,7 @@ use super::claim::{CellCombination, ClaimMeasure};
 /// Number of means that are drawn for a range; its borders are then known to some hundredths of its width.
 const DRAWS: usize = 2_000;
 
-/// A printed zero that is less probable than this contradicts our runs.
+/// Probability below which a zero that a paper prints contradicts our runs.
 const RARE: f64 = 0.05;
 
 /// A figure that a paper prints, beside the range that our figure would have as a mean of as many runs as the paper

@@ -69,8 +69,8 @@ fn mean((sum, count): (f64, usize)) -> f64 {
     sum / number(count)
 }
 
-/// Cost at which falling gains reach 0, or the first or last cost if that is before or after all.
-/// `None` for no gains.
+/// Cost at which falling gains reach 0; the first cost if no gain is above 0, and the last cost if all gains are. `None` without
+/// gains.
 fn crossing_cost(gains: &[f64], costs: &[f64]) -> Option<f64> {
     let mut last: Option<(f64, f64)> = None;
     for (&cost, &gain) in costs.iter().zip(gains) {

@@ -9,10 +9,10 @@ use super::factor::ReadingFactor;
 use super::paper::PaperEvaluation;
 use super::readings::PaperReading;
 
-/// A factor is named as a cause if it removes at least this part of the distance to the paper.
+/// Least share (0 to 1) of the distance from our figure to the paper's that a factor has to remove to be named as a cause.
 const ENOUGH: f64 = 0.1;
 
-/// Least number of seeds with both figures.
+/// Least number of seeds under which a trial has our figure both with and without the factor.
 pub const LEAST_PAIRS: usize = 30;
 
 /// Probability that any tried factor is named by chance alone; each has an equal share of it
@@ -37,15 +37,16 @@ pub enum ClaimCause {
     Factor {
         /// Name of the factor.
         name: String,
-        /// The change in words.
+        /// The change that the factor makes, in words.
         about: String,
-        /// Our figure without the factor.
+        /// Our figure of the claim without the factor, in the claim's unit.
         before: f64,
-        /// Our figure with the factor, with the same seeds.
+        /// Our figure of the claim with the factor, in the claim's unit, under the same seeds as the figure without it.
         after: f64,
-        /// Interval of the paired difference, corrected for the number of tried factors.
+        /// Confidence interval of the change of our figure by the factor, paired by seed and corrected for the number of tried
+        /// factors.
         change: (f64, f64),
-        /// Number of pairs.
+        /// Number of pairs: seeds with a figure both with and without the factor.
         pairs: usize,
         /// Number of factors that were tried.
         tried: usize,
@@ -131,7 +132,7 @@ impl ClaimCause {
         })
     }
 
-    /// The cause that a closer trial of one factor shows.
+    /// The cause of a claim that does not hold, as a closer trial of one factor shows it.
     ///
     /// # Errors
     ///
@@ -145,7 +146,7 @@ impl ClaimCause {
         let (was, is) = (before.ours.mean, after.ours.mean);
         if is_as_said(&before) {
             return Err(format!(
-                "in runs with {set} ours is {was:.2}, as is said, without any factor"
+                "in runs with {set} our figure is {was:.2}, which agrees with the paper without any factor"
             ));
         }
         let is_nearer = distance_to_claim(&after) < (1.0 - ENOUGH) * distance_to_claim(&before);
@@ -153,7 +154,7 @@ impl ClaimCause {
         let Some(change) = change else {
             let name = with.name();
             return Err(format!(
-                "the nearest, {name}, is not shown to bring it nearer in runs with {set} ({was:.2}, {is:.2})"
+                "the factor that comes nearest, {name}, brings our figure no nearer in runs with {set} ({was:.2} without it, {is:.2} with it)"
             ));
         };
         Ok(Self::Factor {
@@ -169,7 +170,7 @@ impl ClaimCause {
         })
     }
 
-    /// The cause in sentences, for a page.
+    /// The cause of a claim that does not hold, in sentences for a page.
     pub(super) fn sentences(&self, beside: &str) -> String {
         let text = match self {
             Self::Factor { name, about, before, after, change, pairs, tried, verdict, set } => {
@@ -194,7 +195,7 @@ impl ClaimCause {
         [&text, beside].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The cause in words; `beside` tells which other causes were looked into.
+    /// The cause of a claim that does not hold, in words; `beside` tells which other causes were looked into.
     pub(super) fn words(&self, beside: &str) -> String {
         let words = match self {
             Self::Factor {
@@ -218,7 +219,7 @@ impl ClaimCause {
 }
 
 /// Words on the runs of a trial that are not those of our figure: ` in runs with workload.jobs=3000`.
-fn in_runs(set: &str) -> String {
+pub(super) fn in_runs(set: &str) -> String {
     if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
 }
 
@@ -282,9 +283,9 @@ fn is_as_said(judged: &JudgedClaim) -> bool {
     }
 }
 
-/// Interval of the difference that a factor makes to a claim's figure, paired by sample, if it lies
-/// on the claim's side with the confidence left to each of `trials` trials; for a claim about every
-/// cell, the sum over the cells that disagree. `None` if it does not.
+/// Interval of the change of a claim's figure by a factor, paired by sample, with the confidence that is left to each of `trials`
+/// trials. For a claim about every cell, the figure is the sum over the cells that disagree. `None` if the interval does not lie on
+/// the claim's side.
 fn paired_change(before: &JudgedClaim, after: &JudgedClaim, trials: usize) -> Option<(f64, f64)> {
     if before.series.len() != after.series.len() {
         return None;
@@ -341,9 +342,8 @@ fn cells_beside(judged: &JudgedClaim) -> f64 {
     all - judged.ours.mean
 }
 
-/// Distance of our mean from the claim, in the claim's unit: from a figure, whatever its tolerance,
-/// so that of two means within it the nearer one is better; or from a bound that it does not reach.
-/// For a claim about every cell, the number of cells that disagree.
+/// Distance of our mean from the claim, in the claim's unit: from the printed figure, even within its tolerance; or from a bound
+/// that our mean does not reach. For a claim about every cell, the number of cells that disagree.
 fn distance_to_claim(judged: &JudgedClaim) -> f64 {
     let ours = judged.ours.mean;
     if judged.claim.is_about_each() {
@@ -509,9 +509,9 @@ mod tests {
         assert!(shown.starts_with("near: 16.00 becomes"), "{shown}");
         assert!(shown.contains("in runs with workload.jobs=3000 (by"), "{shown}");
         let as_said = words(closer(10.0, runs(10.0, 0.1)));
-        assert!(as_said.contains("as is said, without any factor"), "{as_said}");
+        assert!(as_said.contains("agrees with the paper without any factor"), "{as_said}");
         let by_chance = words(closer(16.0, runs(15.9, 0.1)));
-        assert!(by_chance.contains("not shown to bring it nearer"), "{by_chance}");
+        assert!(by_chance.contains("brings our figure no nearer"), "{by_chance}");
     }
 
     /// If our mean agrees with the claim, no cause is looked for, whatever the trials show.

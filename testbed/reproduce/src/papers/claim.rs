@@ -5,7 +5,8 @@ use serde::Deserialize;
 use super::paper::FigureTolerance;
 use super::tolerance::QuantityKind;
 
-/// A statement of a paper's text. If its texts contain `$`, it stands for one claim for each word of `each`.
+/// A statement of a paper's text, which our figures are compared with. If its texts contain `$`, the statement stands for several
+/// claims: one for each word of `each`, which replaces `$`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PaperClaim {
@@ -21,7 +22,7 @@ pub struct PaperClaim {
     /// holds for all.
     #[serde(default)]
     pub groups: Vec<String>,
-    /// Other readings of the same words, which are shown beside the claim.
+    /// Other readings of the claim's words, whose results are shown beside that of the claim.
     #[serde(default)]
     pub readings: Vec<ClaimReading>,
     /// The claim's case in `table.csv`.
@@ -32,11 +33,12 @@ pub struct PaperClaim {
     pub measure: ClaimMeasure,
     /// Name of the figure that the claim is about.
     pub metric: String,
-    /// For a slope: name of the figure on the horizontal axis.
+    /// For a slope: name of the figure on the horizontal axis; `None` for other claims.
     pub per: Option<String>,
     /// Pattern of the cells that the claim is about.
     pub of: String,
-    /// Cells with which the cells of the claim are compared; if there are fewer, each is used several times.
+    /// Pattern of the cells with which the cells of the claim are compared; if there are fewer, each is used several times. `None`
+    /// if nothing is compared.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
     pub over: CellCombination,
@@ -46,32 +48,33 @@ pub struct PaperClaim {
     /// For a claim of a figure: the paper's value, one for each word of `each`.
     #[serde(default)]
     pub figure: Vec<f64>,
-    /// Kind of the printed figure, which determines its tolerance.
+    /// Kind of the printed figure, which determines its tolerance; `None` if no figure is printed.
     pub kind: Option<QuantityKind>,
     /// Worth of the last digit of the figure as the paper prints it.
     #[serde(default)]
     pub digit: f64,
-    /// Tolerance relative to the figure, in place of the tolerance of its kind; no claim of our papers has one.
+    /// Tolerance as a fraction of the printed figure, in place of the tolerance of its kind (`None`); no claim of our papers has
+    /// one.
     pub relative: Option<f64>,
     /// Reason for a bound that the paper does not state, or for the choice of the kind.
     #[serde(default)]
     pub because: String,
     /// Number of runs that the figure averages, if it differs from the paper's.
     pub runs: Option<usize>,
-    /// Reason for which nobody can judge the claim with available data.
+    /// Reason why nobody can judge the claim with available data; `None` if it can be judged.
     pub undecidable: Option<String>,
-    /// Causes that were examined beside the factors, and the results.
+    /// Words on examined causes that are not factors, and on what the examination showed.
     #[serde(default)]
     pub tried: String,
-    /// For a claim of order: the value above which our figure has to be.
+    /// Value above which our figure has to be for the claim to hold; `None` if the claim has no such bound.
     pub above: Option<f64>,
-    /// For a claim of order: the value below which our figure has to be.
+    /// Value below which our figure has to be for the claim to hold; `None` if the claim has no such bound.
     pub below: Option<f64>,
     /// True if the paper does not make the claim: our value is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
-    /// A word in the cells' names, and the word that replaces it in the names of cells with resamples of their record:
-    /// the interval then covers the spread of the resamples beside that of the samples.
+    /// For a claim whose record is resampled: a word in the cells' names, and the word that replaces it in the names of the cells
+    /// with resamples. The interval then covers the spread of the resamples as well as that of the samples.
     #[serde(default)]
     pub resamples: Option<[String; 2]>,
     /// Whether no factor is tried on the claim, because factors change the very word in which its cells differ, so that
@@ -92,37 +95,38 @@ pub struct PaperClaim {
 pub struct ClaimReading {
     /// The reading in words.
     pub name: String,
-    /// Pattern of the claim's cells.
+    /// Pattern of the claim's cells; `None` keeps that of the claim.
     pub of: Option<String>,
-    /// Pattern of the cells that the claim's cells are compared with.
+    /// Pattern of the cells that the claim's cells are compared with; `None` keeps that of the claim.
     pub than: Option<String>,
-    /// Name of the claim's figure.
+    /// Name of the claim's figure; `None` keeps that of the claim.
     pub metric: Option<String>,
-    /// How the measures of several cells are combined.
+    /// How the measures of several cells are combined; `None` keeps the way of the claim.
     pub over: Option<CellCombination>,
 }
 
 impl PaperClaim {
-    /// Tolerance of the claim's figure; `None` if it has none.
+    /// Tolerance of the claim's figure; `None` if the claim has no figure with a tolerance.
     pub(super) fn tolerance(&self) -> Option<FigureTolerance> {
         let figure = *self.figure.first()?;
         let of_kind = |kind: QuantityKind| kind.tolerance(self.measure, figure, self.digit);
         self.relative.map(FigureTolerance::Relative).or_else(|| self.kind.map(of_kind))
     }
 
-    /// Whether the claim is about each of several cells or groups: then the cells that agree are counted.
+    /// Whether the claim is judged for each of several cells, or for the cells of each word in `groups`: then those that agree are
+    /// counted.
     pub(super) fn is_about_each(&self) -> bool {
         self.over == CellCombination::Each || !self.groups.is_empty()
     }
 
-    /// The claim for one of its groups.
+    /// The claim limited to the cells of one word of `groups`: `word` replaces `#` in the names of the claim's cells.
     pub(super) fn of_group(&self, word: &str) -> Self {
         let with = |text: &String| text.replace('#', word);
         let (of, than) = (with(&self.of), self.than.as_ref().map(with));
         Self { of, than, groups: Vec::new(), readings: Vec::new(), ..self.clone() }
     }
 
-    /// The claim with another reading.
+    /// Returns the claim with the fields that a reading gives in place of its own.
     pub(super) fn under(&self, reading: &ClaimReading) -> Self {
         Self {
             of: reading.of.clone().unwrap_or_else(|| self.of.clone()),
@@ -148,22 +152,22 @@ impl PaperClaim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimMeasure {
-    /// The figure of the cells `of` itself.
+    /// The measure is the figure of the claim's cells `of` itself.
     Value,
-    /// The smallest sample of `of`, for statements about every run.
+    /// The measure is the smallest sample of the claim's cells `of`, for statements about every run.
     Worst,
-    /// Per cent by which `of` is lower than `than`.
+    /// The measure is the per cent by which the figure of the claim's cells `of` is lower than that of `than`.
     PercentBelow,
-    /// Per cent by which `of` is higher than `than`.
+    /// The measure is the per cent by which the figure of the claim's cells `of` is higher than that of `than`.
     PercentAbove,
-    /// `than` minus `of`.
+    /// The measure is the figure of the claim's cells `than` minus that of `of`.
     Less,
-    /// `of` divided by `than`.
+    /// The measure is the figure of the claim's cells `of` divided by that of `than`.
     Ratio,
     /// Growth of the figure of `of` with each unit of `per`, in per cent of the mean of `than`: the
     /// slope of the least-squares line through the runs.
     Slope,
-    /// Cost from which `of` is no longer lower than `than`.
+    /// The measure is the cost from which the figure of the claim's cells `of` is no longer lower than that of `than`.
     BreakEven,
 }
 
@@ -189,15 +193,15 @@ impl ClaimMeasure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellCombination {
-    /// The mean of the cells' measures.
+    /// A claim about several cells is judged by the mean of the cells' measures.
     Mean,
-    /// The mean over all samples of all cells.
+    /// A claim about several cells is judged by the mean over all samples of all cells.
     Pooled,
-    /// The largest of the cells' measures.
+    /// A claim about several cells is judged by the largest of the cells' measures.
     Most,
-    /// The smallest of the cells' measures.
+    /// A claim about several cells is judged by the smallest of the cells' measures.
     Least,
-    /// The number of cells that agree with the claim, which has to be all of them.
+    /// A claim about several cells is judged in each cell: it holds only if it holds in all of them.
     Each,
 }
 

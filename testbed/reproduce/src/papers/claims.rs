@@ -26,11 +26,12 @@ pub struct JudgedClaim {
     pub verdict: Verdict,
     /// How the verdict was found, in words.
     pub how: String,
-    /// The claim's figure beside means of as few of our runs as the paper's.
+    /// The printed figure beside the range of means of as many of our runs as the paper averaged; `None` if the paper does not tell
+    /// its number of runs, or the claim has no figure.
     pub as_printed: Option<AsPrinted>,
     /// Results of other readings of the claim's words.
     pub readings: Vec<JudgedReading>,
-    /// Estimates of the cells or groups of a claim about each of several, by name.
+    /// For a claim that is judged for each of several cells, or sets of cells: the name of each, and our estimate there.
     pub each: Vec<(String, Estimate)>,
     /// The verdict by the earlier rule for verdicts; `None` if the earlier rule makes no difference for the claim.
     pub former: Option<FormerJudging>,
@@ -43,7 +44,7 @@ pub struct JudgedClaim {
 pub struct JudgedReading {
     /// The reading in words.
     pub name: String,
-    /// Our estimate with this reading.
+    /// Our estimate of the claim's figure under this reading of the claim's words.
     pub ours: Estimate,
     /// Verdict on the claim under this reading; it is not a verdict on the paper.
     pub verdict: Verdict,
@@ -78,7 +79,7 @@ fn judge_all_readings(
     Some(JudgedClaim { readings, former, ..judged })
 }
 
-/// Judges a claim about each of its groups.
+/// Judges a claim separately for the cells of each word in `groups`, and counts the words for which it holds.
 fn judge_groups(
     claim: PaperClaim,
     paper: &PaperEvaluation,
@@ -160,14 +161,14 @@ pub(super) fn judge_claim(
     })
 }
 
-/// Samples of the cell whose mean is the last in this order.
+/// Samples of the cell whose mean comes last in the order `order`; `None` without cells.
 fn cell_at(all: &[Series], order: impl Fn(&f64, &f64) -> Ordering) -> Option<Series> {
     let mean = |series: &Series| series.estimate().map_or(f64::NAN, |ours| ours.mean);
     all.iter().max_by(|a, b| order(&mean(a), &mean(b))).cloned()
 }
 
-/// The claim's figure beside means of as few of our runs as the paper's; `None` if the paper does
-/// not tell its number of runs, or the claim has no figure.
+/// The printed figure beside the range of means of as many of our runs as the paper averaged; `None` if the paper does not tell its
+/// number of runs, or the claim has no figure.
 fn as_few_runs(
     claim: &PaperClaim,
     paper: &PaperEvaluation,
@@ -247,7 +248,8 @@ fn measured_once(
     }
 }
 
-/// Comparison of two cells; over several runs, the ratio is that of the cells' means.
+/// The measure `measure` of the samples of one cell compared with another, pair by pair; a ratio over several runs is that of the
+/// cells' means.
 pub(super) fn compared(of: &Series, than: &Series, measure: ClaimMeasure) -> Option<Series> {
     if measure.is_ratio() {
         of.compared_by_means(than, |pair| measure.value(pair))
@@ -256,9 +258,8 @@ pub(super) fn compared(of: &Series, than: &Series, measure: ClaimMeasure) -> Opt
     }
 }
 
-/// Ratios of the means of cells over all seeds, combined as the claim says, with the interval of a
-/// paired bootstrap over the seeds. `None` if the claim is about no ratio, if the samples are no
-/// runs, or if the claim's interval covers resamples as well.
+/// Ratios of the means of cells over all seeds, combined as the claim says, with the interval of a paired bootstrap over the seeds.
+/// `None` if the claim is not about a ratio, if the samples are not runs, or if the claim's interval covers resamples as well.
 fn of_means(
     claim: &PaperClaim,
     results: &CellResults,
@@ -275,7 +276,8 @@ fn of_means(
     ratio_of_means(&series, (claim.measure, claim.over))
 }
 
-/// Like [`of_means`], for `series` in pairs: a measured series, then the one that it is compared with.
+/// Ratios of the means of cells over all seeds, as in [`of_means`]; `series` has pairs of a measured series and the series that it
+/// is compared with.
 pub(super) fn ratio_of_means(
     series: &[Series],
     (measure, over): (ClaimMeasure, CellCombination),
@@ -324,18 +326,24 @@ fn verdict_shown(
     let figure = claim.figure.first().filter(|_| !claim.silent && ours.ci95.is_some());
     let (verdict, how) = ours.shows(said(claim), &paper.more);
     let off = figure.zip(claim.tolerance()).and_then(|(figure, tolerance)| match tolerance {
-        FigureTolerance::Points(most) => {
-            Some(format!("ours is {:+.2} off, of {most} at most", ours.mean - figure))
-        }
+        FigureTolerance::Points(most) => Some(off_in_words(ours.mean - figure, "", most)),
         FigureTolerance::Relative(most) | FigureTolerance::AtMost(most) => {
-            let off = 100.0 * ours.relative_to(*figure)?;
-            Some(format!("ours is {off:+.1} % off, of {:.0} % at most", 100.0 * most))
+            Some(off_in_words(100.0 * ours.relative_to(*figure)?, " %", (100.0 * most).round()))
         }
     });
     (verdict, off.map_or_else(|| how.clone(), |off| format!("{how}; {off}")))
 }
 
-/// The range or the bounds of a claim.
+/// How far our mean is from the printed figure, and how far it may be.
+fn off_in_words(off: f64, unit: &str, most: f64) -> String {
+    let side = if off < 0.0 { "below" } else { "above" };
+    format!(
+        "our mean is {:.2}{unit} {side} the printed figure, where {most}{unit} is allowed",
+        off.abs()
+    )
+}
+
+/// The range or the bounds that our value must be in for the claim to hold.
 pub(super) fn said(claim: &PaperClaim) -> Said {
     match claim.figure.first() {
         _ if claim.silent => Said::Nothing,
@@ -412,8 +420,7 @@ fn figure_in_words(case: &str, ours: &Estimate) -> String {
     format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
 
-/// Cost from which `of` is no longer lower than `than`. `of` has the cells of each cost in turn, as
-/// many as `than`.
+/// Cost from which `of` is no longer lower than `than`. For each cost in turn, `of` has as many cells as `than` has.
 fn break_even_of(
     claim: &PaperClaim,
     of: &[String],

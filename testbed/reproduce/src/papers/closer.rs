@@ -16,7 +16,7 @@ pub(super) struct CloserTrial {
     pub(super) says: String,
     /// The reading without any factor.
     pub(super) without: PaperReading,
-    /// The reading with the factor that came nearest under few seeds.
+    /// The reading with the factor that brought the claim's figure nearest to the paper's under few seeds.
     pub(super) with: PaperReading,
     /// Number of factors that were tried under few seeds.
     pub(super) tried: usize,
@@ -24,11 +24,16 @@ pub(super) struct CloserTrial {
     pub(super) set: String,
 }
 
-/// A factor that is to be looked at more closely for a claim.
+/// The factor that comes nearest to a claim under few seeds and is to be tried again under more.
 struct FactorLead {
     claim: PaperClaim,
     factor: ReadingFactor,
     tried: usize,
+}
+
+/// Settings of cells in words, each once: `workload.jobs=3000`.
+pub(super) fn settings_in_words(set: &[(String, String)]) -> String {
+    unique(set.iter().map(|(_, set)| set.clone())).join(", ")
 }
 
 /// Tries the nearest factor of each claim that needs a cause once more, under [`LEAST_PAIRS`] seeds. Only
@@ -52,7 +57,7 @@ where
         let (factor, tried) = nearest_factor(paper, judged, all)?;
         Some(FactorLead { claim: judged.claim.clone(), factor, tried })
     });
-    let set = unique(set.iter().map(|(_, set)| set.clone())).join(", ");
+    let set = settings_in_words(set);
     let mut closer = Vec::new();
     for FactorLead { claim, factor, tried } in leads {
         let patterns = claim.patterns();

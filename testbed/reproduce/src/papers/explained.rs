@@ -13,8 +13,8 @@ use super::claims::JudgedClaim;
 use super::figures::FigureRow;
 use super::paper::PaperEvaluation;
 
-/// Standard deviations of chance by which a reading has to explain more than another to count as
-/// better. With as many readings as are tried, the best is two or three away by chance alone.
+/// Number of standard deviations of chance by which a reading has to explain more statements than another to count as better. Of as
+/// many readings as are tried, the best one is two or three deviations away by chance alone.
 const BEYOND_CHANCE: f64 = 3.0;
 
 /// Statements of a paper, and whether our runs contradict them.
@@ -41,21 +41,20 @@ impl ExplainedStatements {
         }
     }
 
-    /// Number of statements that are not contradicted.
+    /// Number of the paper's figures and claims that our runs do not contradict.
     #[must_use]
     pub fn count(&self) -> usize {
         self.statements().filter(|possible| *possible).count()
     }
 
-    /// Number of statements.
+    /// Number of the paper's figures and claims that were tested.
     #[must_use]
     pub fn total(&self) -> usize {
         self.figures.len() + self.claims.len()
     }
 
-    /// Whether the reading explains more statements than `other`, by more than chance. For equally good
-    /// readings, a statement that only one of them contradicts is as likely to be either's (the
-    /// sign test).
+    /// Whether the reading explains more statements than `other`, by more than chance. If both readings were equally good, a
+    /// statement that only one of them explains would be explained by either with the same probability (the sign test).
     pub(super) fn is_beyond_chance(&self, other: &Self) -> bool {
         if (self.figures.len(), self.claims.len()) != (other.figures.len(), other.claims.len()) {
             return false;

@@ -20,7 +20,7 @@ pub struct BestReading {
 pub struct ReadingFactor {
     /// Name of the factor.
     pub name: String,
-    /// The change in words.
+    /// The change that the factor makes, in words.
     pub about: String,
     /// Settings that the factor changes, by pattern of cells.
     #[serde(default)]
@@ -28,11 +28,10 @@ pub struct ReadingFactor {
     /// For cells that are not experiments, by pattern: a word in their names, and its replacement.
     #[serde(default)]
     pub words: BTreeMap<String, [String; 2]>,
-    /// Figures that are replaced by other figures of the same runs: the replacement by name.
+    /// For the name of each figure that the factor replaces, the name of the figure of the same runs that is read in its place.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
-    /// Cells that are replaced by other cells, which are then run as well: from a pattern to a pattern for as many
-    /// cells.
+    /// For each pattern of cells that the factor replaces, a pattern of as many cells, which are run and read in their place.
     #[serde(default)]
     pub cells: BTreeMap<String, String>,
     /// True if the factor is not a reading of the paper but shows what something costs: it can't explain a difference.
@@ -41,7 +40,7 @@ pub struct ReadingFactor {
     /// True if the factor is only applied to all cells at once, from the command line; a search never tries it.
     #[serde(default)]
     pub preset: bool,
-    /// Evidence for the factor; a factor without evidence is not a reading of the paper.
+    /// Evidence for the factor; a factor without evidence (`None`) is not a reading of the paper.
     pub ground: Option<FactorGround>,
     /// Number of changes to the text that the factor counts as.
     #[serde(default = "one")]
@@ -72,7 +71,7 @@ pub enum FactorGround {
 }
 
 impl FactorGround {
-    /// The evidence in words.
+    /// The kind of evidence in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Text => "the text",
@@ -83,7 +82,7 @@ impl FactorGround {
 }
 
 impl ReadingFactor {
-    /// Whether both factors can be applied together: they change no setting of the same scheduler's cells in common.
+    /// Whether this factor and `other` can be applied together: they change no common setting of any scheduler's cells.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
         let are_apart = self.only.is_some() && other.only.is_some() && self.only != other.only;
         are_apart || self.keys().is_disjoint(&other.keys())

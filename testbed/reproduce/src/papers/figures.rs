@@ -13,15 +13,15 @@ use super::results::CellResults;
 /// A figure of ours, with the paper's if it printed one.
 #[derive(Clone, Debug)]
 pub struct FigureRow {
-    /// Part of the paper.
+    /// Part of the paper that has the figure, such as `table-4`.
     pub part: String,
-    /// The cell, or the comparison of two.
+    /// Name of the cell, or of the comparison of two cells.
     pub case: String,
     /// Name of the figure.
     pub metric: String,
-    /// The paper's value and its tolerance.
+    /// The paper's value and its tolerance; `None` if the paper prints no value.
     pub paper: Option<(f64, FigureTolerance)>,
-    /// A value that the paper does not print, computed from its data or by its method.
+    /// A value that the paper does not print, computed from its data or by its method; `None` if there is none.
     pub refit: Option<f64>,
     /// Our estimate of the figure.
     pub ours: Estimate,
@@ -31,12 +31,12 @@ pub struct FigureRow {
     /// `None` without a printed figure, and for an input that is judged with another scheduler of
     /// the same experiment.
     pub verdict: Option<Verdict>,
-    /// The printed figure beside means of as many of our runs.
+    /// The printed figure beside the range of means of as many of our runs as the paper averaged; `None` if there is no such range.
     pub as_printed: Option<AsPrinted>,
 }
 
 impl FigureRow {
-    /// Difference from the paper's value, relative to it.
+    /// Difference of our estimate from the paper's value, as a fraction of that value; `None` if the paper prints no value.
     pub fn difference(&self) -> Option<f64> {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
@@ -85,7 +85,9 @@ pub(super) fn rows(
                     part: part.name.clone(),
                     case: case.clone(),
                     metric: metric.clone(),
-                    paper: printed.map(|(value, table)| (value, table.tolerance)),
+                    paper: printed.map(|(value, table)| {
+                        (value, table.tolerance_of(metric, (value, paper.last_digit(metric))))
+                    }),
                     refit: paper.refit(&case, metric),
                     ours,
                     is_input,
@@ -99,7 +101,7 @@ pub(super) fn rows(
     rows
 }
 
-/// Verdict on a printed figure, and whether as few runs as the paper's could print it.
+/// Verdict on a printed figure, and whether that figure could be the mean of as few of our runs as the paper averaged.
 fn judge_figure(
     paper: &PaperEvaluation,
     (case, metric): (&str, &str),
@@ -107,9 +109,10 @@ fn judge_figure(
     (ours, series): (&Estimate, &Series),
 ) -> (Verdict, Option<AsPrinted>) {
     let runs = table.runs.or(paper.runs);
-    let (low, high) = table.tolerance.band(printed);
+    let digit = paper.last_digit(metric);
+    let (low, high) = table.tolerance_of(metric, (printed, digit)).band(printed);
     let (mut verdict, _) = ours.shows(Said::Within { low, high }, "");
-    let zero = runs.filter(|_| printed == 0.0 && table.counts.iter().any(|count| count == metric));
+    let zero = runs.filter(|_| printed == 0.0 && table.is_count(metric));
     if let Some((of_zero, _)) = zero.and_then(|runs| printed_zero(&series.each, runs)) {
         verdict = of_zero;
     }
@@ -117,7 +120,7 @@ fn judge_figure(
         as_printed(
             &[PairedSamples::alone(&series.each)],
             (ClaimMeasure::Value, CellCombination::Mean),
-            (printed, paper.last_digit(metric)),
+            (printed, digit),
             (runs, &format!("{case} {metric}")),
         )
     });
@@ -189,7 +192,8 @@ pub struct FigureTally {
 }
 
 impl FigureTally {
-    /// Counts the results among the given rows, of one figure or of all; with `inputs` the inputs instead.
+    /// Counts the verdicts on printed results in `rows`, for the figure `metric` or, if `None`, for all figures; if `inputs` is
+    /// true, on inputs instead of results.
     pub fn new(rows: &[FigureRow], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()
@@ -214,8 +218,8 @@ impl FigureTally {
     }
 }
 
-/// Number of printed figures beyond their tolerance, and of all judged ones, of one name or of all.
-/// Inputs are left out.
+/// Number of printed figures beyond their tolerance, and number of all judged ones, for the figure `metric` or, if `None`, for all
+/// figures. Inputs are left out.
 pub fn beyond(rows: &[FigureRow], metric: Option<&str>) -> (usize, usize) {
     let tally = FigureTally::new(rows, metric, false);
     (tally.beyond, tally.all())
@@ -267,9 +271,12 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_zero_of_counts_is_judged_by_its_probability() {
+    fn counts_have_their_own_tolerance_and_a_printed_zero_is_judged_by_its_probability() {
         let seldom: Vec<f64> = (0..40).map(|n| if n % 4 == 0 { 1.0 } else { 0.0 }).collect();
         let rows = rows_of("counts = [\"x\"]", [0.0, 0.0], [&seldom, &[2.0; 40]]);
+        assert_eq!(rows.iter().map(FigureRow::word).collect::<Vec<_>>(), ["within", "beyond"]);
+        // A count that is printed may be half as large again, and no more.
+        let rows = rows_of("counts = [\"x\"]", [2.0, 2.0], [&[2.9; 4], &[3.1; 4]]);
         assert_eq!(rows.iter().map(FigureRow::word).collect::<Vec<_>>(), ["within", "beyond"]);
         // Of anything but a count only zero itself is near zero.
         let rows = rows_of("", [0.0, 0.0], [&seldom, &[0.0; 40]]);

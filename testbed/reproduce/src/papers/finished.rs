@@ -11,7 +11,7 @@ use super::readings::PaperReading;
 use super::reference::ClaimList;
 use super::results::CellResults;
 
-/// All results of a reproduction.
+/// A finished reproduction: all results of a paper or of some of its parts.
 #[derive(Debug)]
 pub struct FinishedReproduction {
     /// The paper that is reproduced.
@@ -28,22 +28,24 @@ pub struct FinishedReproduction {
     pub origin: RunOrigin,
     /// Names of the requested parts.
     pub parts: Vec<String>,
+    /// Names of the factors of the paper's default reading that the cells have, whatever else is requested.
+    pub default: Vec<String>,
     /// Cells, each with the command that makes its figures alone.
     pub cells: Vec<(String, String)>,
     /// Samples of every cell.
     pub results: CellResults,
     /// Our figures and claims, with the presets that were requested.
     pub ours: PaperReading,
-    /// Every factor alone, after the experiments without any; empty if none was tried.
+    /// Readings with one factor each, after the reading without any factor; empty if no factor was tried.
     pub trials: Vec<PaperReading>,
-    /// Whether the trial without any factor has the runs of our figures, apart from the number of
-    /// seeds.
-    pub(super) are_trials_ours: bool,
-    /// If the trials do not have the same runs as our figures: for each claim a trial of its nearest factor in such
-    /// runs, under enough seeds.
+    /// Settings in which the runs of the trials and of the best reading differ from those of our figures, such as
+    /// `workload.jobs=3000`; empty if only the number of seeds may differ.
+    pub(super) trial_set: String,
+    /// If the trials do not have the same runs as our figures: for each claim a trial of its nearest factor in the same runs as our
+    /// figures, under enough seeds.
     pub(super) closer: Vec<CloserTrial>,
-    /// The paper's presets, the text first; in a search, the readings that explain most, ours
-    /// first.
+    /// Readings by the paper's presets, the one that follows the text first; in a search, the readings that explain most, our
+    /// default one first.
     pub read: Vec<PaperReading>,
     /// The best reading of an earlier search, if it is recorded and nothing else is requested.
     pub best: Option<PaperReading>,
@@ -74,11 +76,11 @@ impl FinishedReproduction {
         self.parts().any(|part| !part.combine.is_empty())
     }
 
-    /// The trials, for finding causes.
+    /// The trials of single factors, from which the causes of claims that do not hold are found.
     pub(super) fn as_trials(&self) -> FactorTrials<'_> {
         FactorTrials {
             readings: &self.trials,
-            are_ours: self.are_trials_ours,
+            are_ours: self.trial_set.is_empty(),
             closer: &self.closer,
         }
     }
@@ -86,6 +88,14 @@ impl FinishedReproduction {
     /// Price records with an oddity.
     pub(super) fn odd_records(&self) -> impl Iterator<Item = &PriceNotes> {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
+    }
+
+    /// Names of the requested parts that were made under fewer seeds than the others, each with its number of seeds.
+    pub(super) fn under_fewer_seeds(&self) -> Vec<(&str, u64)> {
+        let (first, last) = self.seeds;
+        let seeds = last.saturating_sub(first).saturating_add(1);
+        let part = self.what.split_once('/').map(|(_, part)| part);
+        self.paper.parts_under_fewer_seeds(part, seeds)
     }
 
     /// The paper's parts that were requested.

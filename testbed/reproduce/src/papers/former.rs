@@ -13,22 +13,22 @@ use super::tolerance::QuantityKind;
 /// Verdict on a claim by the earlier rule for verdicts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormerJudging {
-    /// Our estimate; for a claim about each of several cells, the number that agree.
+    /// Our estimate by the earlier rule; for a claim about each of several cells, the number of cells that agree.
     pub ours: Estimate,
-    /// The verdict on the claim.
+    /// The verdict on the claim by the earlier rule for verdicts.
     pub verdict: Verdict,
     /// Reason why the present rule gives another verdict, in words; empty if the verdict is the same.
     pub because: &'static str,
 }
 
-/// The different verdict results from the estimator alone.
+/// Reason why the verdicts by the earlier and the present rule differ: the estimator alone.
 const ESTIMATOR: &str = "means are compared, not each seed's own ratio";
 
-/// The different verdict results from the tolerance alone.
+/// Reason why the verdicts by the earlier and the present rule differ: the tolerance alone.
 const TOLERANCE: &str =
     "the tolerance of a difference in per cent is in points, and of what is stated its rounding";
 
-/// The different verdict results from the estimator and the tolerance: only both together cause it, or each alone does.
+/// Reason why the verdicts by the earlier and the present rule differ: estimator and tolerance, only both together, or each alone.
 const BOTH: &str = "means are compared, and with another tolerance";
 
 impl FormerJudging {
@@ -71,7 +71,7 @@ impl FormerJudging {
 const fn former_part(kind: QuantityKind) -> f64 {
     match kind {
         QuantityKind::Stated | QuantityKind::Computed => 0.05,
-        QuantityKind::Measured => 0.15,
+        QuantityKind::Measured | QuantityKind::Counted => 0.15,
     }
 }
 

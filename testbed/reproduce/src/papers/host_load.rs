@@ -16,12 +16,20 @@ pub(super) const OTHERS: &str = "others_processors";
 /// Greatest load of other programs at which times are judged; chosen as the load of an idle desktop.
 const MOST: f64 = 0.2;
 
-/// Processor time of the host and of this process, in ticks of the kernel's clock.
+/// Ticks per second of the times in /proc: the same on every Linux host, whatever its kernel's own clock (proc(5), `USER_HZ`).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Processor time of this process since its start, in seconds, of all its threads; `None` if the kernel does not tell.
+pub(super) fn processor_seconds() -> Option<f64> {
+    ProcessorTicks::now().map(|ticks| ticks.own / TICKS_PER_SECOND)
+}
+
+/// Processor time of the host and of this process, in ticks of [`TICKS_PER_SECOND`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ProcessorTicks {
-    /// Busy time of the host's processors, with time stolen by its hypervisor.
+    /// Time for which the host's processors were busy since the host's start, in ticks, with time stolen by its hypervisor.
     busy: f64,
-    /// All time of the host's processors.
+    /// Time of all of the host's processors since the host's start, busy or idle, in ticks.
     all: f64,
     own: f64,
 }
@@ -33,7 +41,7 @@ pub(super) struct LoadOfOthers {
 }
 
 impl LoadOfOthers {
-    /// Starts the measurement.
+    /// Starts to measure the load of other programs on this host.
     pub(super) fn begin() -> Self {
         Self { began: ProcessorTicks::now() }
     }
@@ -114,6 +122,17 @@ mod tests {
         assert_eq!(began.others(now, 2.0), Some(1.0));
         assert_eq!(began.others(began, 2.0), None);
         assert_eq!(ProcessorTicks::parse("intr 5\n", &process(1)), None);
+    }
+
+    #[test]
+    fn the_processor_time_of_this_process_grows_as_it_computes() {
+        let used = || processor_seconds().expect("Linux says so");
+        let (begin, before) = (std::time::Instant::now(), used());
+        let mut sum = 0_u64;
+        while used() - before < 0.05 {
+            sum = (0..10_000).fold(sum, |sum, n| sum.wrapping_mul(31).wrapping_add(n));
+            assert!(begin.elapsed().as_secs() < 60, "{sum}: no processor time is counted");
+        }
     }
 
     #[test]

@@ -12,9 +12,9 @@ use crate::sweep::{ReproductionSpec, SweepError};
 /// An input file with the hash of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InputFile {
-    /// Name of the file, without its folder.
+    /// Name of the input file, without its folder.
     pub file: String,
-    /// SHA-256 of the file's content.
+    /// SHA-256 of the input file's content.
     pub sha256: String,
 }
 

@@ -35,7 +35,7 @@ pub struct LiveRun {
     /// Figures by their names in `table.csv`, computed from the run's log like those of virtual runs.
     #[serde(skip)]
     figures: BTreeMap<String, f64>,
-    /// Cell that the run belongs to; if empty, that of its experiment and scheduler.
+    /// Name of the cell that the run belongs to; if empty, the cell of the run's experiment and scheduler.
     #[serde(skip)]
     cell: String,
 }
@@ -80,7 +80,7 @@ impl LiveRun {
         Ok(Self { figures, ..run })
     }
 
-    /// A figure of the run by its name in `table.csv`.
+    /// A figure of the run by its name in `table.csv`; `None` if the run has no such figure.
     #[must_use]
     pub fn figure(&self, metric: &str) -> Option<f64> {
         self.figures.get(metric).copied()
@@ -115,8 +115,7 @@ impl LiveRun {
         }
     }
 
-    /// Figures of the run to show: those that the paper's parts have of its cell, else its makespan and
-    /// cost.
+    /// Figures of the run to show: those that the paper's parts report for the run's cell, or else makespan and cost.
     pub(super) fn shown_figures(
         &self,
         paper: &PaperEvaluation,
@@ -171,7 +170,7 @@ fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepE
 /// A figure of virtual runs, to compare a live run with.
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualFigure {
-    /// The figure with the live run's seed.
+    /// The figure of the virtual run with the live run's seed; `None` if that run is missing or lacks the figure.
     pub same: Option<f64>,
     /// The figure over all seeds.
     pub all: Estimate,

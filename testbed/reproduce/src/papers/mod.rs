@@ -17,6 +17,7 @@ mod claim;
 mod claims;
 mod closer;
 mod combined;
+mod cost;
 mod explained;
 mod factor;
 mod figures;
@@ -25,6 +26,7 @@ mod former;
 mod host_load;
 mod input_files;
 mod live;
+mod markdown;
 pub mod measy;
 pub mod opie;
 mod origin;
@@ -49,6 +51,7 @@ pub use as_printed::AsPrinted;
 pub use cause::{ClaimCause, LEAST_PAIRS};
 pub use claim::{CellCombination, ClaimMeasure, ClaimReading, PaperClaim};
 pub use claims::{JudgedClaim, JudgedReading};
+pub use cost::{PaperCost, ReproducedPapers};
 pub use explained::ExplainedStatements;
 pub use factor::{BestReading, FactorGround, ReadingFactor};
 pub use figures::{FigureRow, FigureTally, beyond};
@@ -56,6 +59,7 @@ pub use finished::FinishedReproduction;
 pub use former::FormerJudging;
 pub use input_files::InputFile;
 pub use live::{LiveRun, MakeLive, VirtualFigure};
+pub use markdown::MarkdownTable;
 pub use origin::{HostFacts, RunOrigin};
 pub use own::FigureSource;
 pub use own_paper::read_paper;
@@ -101,7 +105,8 @@ pub fn live_part_needs_criu(spec: &ReproductionSpec) -> Result<Option<bool>, Swe
     Ok(needs_criu)
 }
 
-/// The paper and the part of a reproduction: from the user's data file, or built in.
+/// The paper of a reproduction, from the user's data file or built in, and the name of the requested part (`None`: the whole
+/// paper).
 fn asked(spec: &ReproductionSpec) -> Result<(PaperEvaluation, Option<String>), SweepError> {
     match &spec.paper {
         Some(file) => part_of(read_paper(file)?, &spec.what),
@@ -109,7 +114,7 @@ fn asked(spec: &ReproductionSpec) -> Result<(PaperEvaluation, Option<String>), S
     }
 }
 
-/// A paper and its part by name, such as `burst-hads/table-4`.
+/// A built-in paper and the name of its part (`None`: the whole paper), from a text such as `burst-hads/table-4`.
 ///
 /// # Errors
 ///
@@ -128,7 +133,7 @@ pub fn named(what: &str) -> Result<(PaperEvaluation, Option<String>), SweepError
     part_of(paper, what)
 }
 
-/// The paper, and the part of it that `what` names after a slash.
+/// The paper, and the name of the part that `what` names after a slash; `None` if `what` names the whole paper.
 fn part_of(
     paper: PaperEvaluation,
     what: &str,

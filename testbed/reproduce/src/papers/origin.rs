@@ -11,6 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::host_load::processor_seconds;
 use crate::sweep::{SweepError, SweepFolder};
 
 /// Name of the file in a reproduction's folder that has its results, including the origin, in a form for programs.
@@ -37,6 +38,9 @@ pub struct RunOrigin {
     pub runs_reused: usize,
     /// Time that this command took, in seconds.
     pub took_s: f64,
+    /// Processor time that this program used while the command ran, in seconds; `None` if the kernel does not tell.
+    #[serde(default)]
+    pub processor_s: Option<f64>,
     /// Peak memory of this program while the command ran, in bytes; `None` if the kernel does not tell.
     pub peak_memory_bytes: Option<u64>,
 }
@@ -58,6 +62,8 @@ pub struct HostFacts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OriginClock {
     began: Instant,
+    /// Processor time of this process at the start, in seconds; `None` if the kernel does not tell.
+    used_s: Option<f64>,
     /// Whether the memory peak that the kernel reports covers this reproduction alone, and not the process's earlier
     /// work too.
     is_own_peak: bool,
@@ -68,7 +74,7 @@ impl OriginClock {
     pub(super) fn begin() -> Self {
         // Resets the peak of this process's memory (proc(5)).
         let is_own_peak = fs::write("/proc/self/clear_refs", "5").is_ok();
-        Self { began: Instant::now(), is_own_peak }
+        Self { began: Instant::now(), used_s: processor_seconds(), is_own_peak }
     }
 
     /// The origin of everything that was made in this folder since the start.
@@ -89,6 +95,7 @@ impl OriginClock {
             runs_made: folder.made(),
             runs_reused: folder.reused(),
             took_s: self.began.elapsed().as_secs_f64(),
+            processor_s: processor_seconds().zip(self.used_s).map(|(now, before)| now - before),
             peak_memory_bytes: proc_field(&status, "VmHWM")
                 .filter(|_| self.is_own_peak)
                 .and_then(parse_kibibytes),
@@ -115,7 +122,8 @@ impl RunOrigin {
     }
 
     /// The program and the host in a sentence.
-    pub(super) fn made_by(&self) -> String {
+    #[must_use]
+    pub fn made_by(&self) -> String {
         let commit = match &self.commit {
             Some(commit) => format!("commit {commit}"),
             None => "no clone that would say a commit".to_owned(),
@@ -130,15 +138,20 @@ impl RunOrigin {
         )
     }
 
-    /// Time and memory in a sentence, with a note if earlier runs were reused.
+    /// Time, processor time and memory in a sentence, with a note if earlier runs were reused.
     pub(super) fn took(&self) -> String {
         let memory = match self.peak_memory_bytes {
             Some(bytes) => format!("at most {} of memory", in_mebibytes(bytes)),
             None => "an amount of memory that the kernel did not say".to_owned(),
         };
         let threads = if self.threads == 1 { "thread" } else { "threads" };
-        let took =
-            format!("{} on {} {threads}, and {memory}", in_minutes(self.took_s), self.threads);
+        let used = self.processor_s.map(|used| format!(", {} of processor time", in_minutes(used)));
+        let took = format!(
+            "{} on {} {threads}{}, and {memory}",
+            in_minutes(self.took_s),
+            self.threads,
+            used.unwrap_or_default()
+        );
         match self.resumed() {
             Some(resumed) => format!("{took}; {resumed}"),
             None => took,
@@ -146,7 +159,8 @@ impl RunOrigin {
     }
 
     /// Note that the command reused runs of an earlier command; `None` if it made all runs itself.
-    pub(super) fn resumed(&self) -> Option<String> {
+    #[must_use]
+    pub fn resumed(&self) -> Option<String> {
         let all = self.runs_made + self.runs_reused;
         (self.runs_reused > 0).then(|| {
             format!(
@@ -157,7 +171,7 @@ impl RunOrigin {
     }
 }
 
-/// Commit of the clone that this program is in.
+/// Commit of the clone that this program is in; `None` if the program is not in a clone.
 fn commit_of_clone() -> Option<String> {
     let program = std::env::current_exe().ok()?;
     let clone = program.ancestors().find(|folder| folder.join(OF_THIS_CLONE).is_file())?;
@@ -184,7 +198,8 @@ fn parse_kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn in_mebibytes(bytes: u64) -> String {
+/// Bytes in whole MiB, rounded up, with the unit.
+pub(super) fn in_mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 
@@ -194,7 +209,8 @@ fn in_gibibytes(bytes: u64) -> String {
     format!("{gibibytes:.1} GiB")
 }
 
-fn in_minutes(seconds: f64) -> String {
+/// A length of time in minutes and seconds.
+pub(super) fn in_minutes(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");
     }
@@ -220,21 +236,26 @@ mod tests {
             runs_made,
             runs_reused,
             took_s: 61.5,
+            processor_s: Some(119.9),
             peak_memory_bytes: Some((5 << 20) - 1),
         }
     }
 
     #[test]
     fn time_memory_and_earlier_runs_are_said() {
-        assert_eq!(origin(7, 0).took(), "1 min 01 s on 2 threads, and at most 5 MiB of memory");
+        assert_eq!(
+            origin(7, 0).took(),
+            "1 min 01 s on 2 threads, 1 min 59 s of processor time, and at most 5 MiB of memory"
+        );
         let resumed = origin(3, 4).took();
         assert!(
             resumed.ends_with("resumed: 4 of 7 runs were in the folder, 3 were made now"),
             "{resumed}"
         );
         assert!(origin(1, 0).made_by().ends_with("2 processors (a processor), 3.0 GiB, Linux 6.1"));
-        let unknown = RunOrigin { peak_memory_bytes: None, ..origin(1, 0) };
-        assert!(unknown.took().contains("did not say"), "{}", unknown.took());
+        let unknown =
+            RunOrigin { peak_memory_bytes: None, processor_s: None, ..origin(1, 0) }.took();
+        assert!(unknown.contains("on 2 threads, and an amount of memory that"), "{unknown}");
     }
 
     #[test]

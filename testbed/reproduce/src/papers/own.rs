@@ -20,13 +20,13 @@ use dormouse_experiment::read_file;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureSource {
-    /// The host tables of the OPIE paper: the selected VMs.
+    /// The figures come from the host tables of the OPIE paper: the VMs selected for termination.
     HostTables,
-    /// Latency of the provider's scheduler on this machine.
+    /// The figures are latencies of the provider's scheduler, measured on this machine.
     Latency,
-    /// The bathtub paper: recorded lifetimes and laws fitted to them.
+    /// The figures come from recorded lifetimes and laws fitted to them (bathtub paper).
     Lifetimes,
-    /// The ACC paper: jobs over recorded prices.
+    /// The figures come from jobs simulated over recorded prices (ACC paper).
     Prices,
 }
 
@@ -73,11 +73,11 @@ pub(super) struct CellComputation {
     pub(super) case: String,
     digest: String,
     recorded: RecordedInputs,
-    /// Figures without chance, computed once for all seeds.
+    /// Figures that do not depend on a seed, computed once for all seeds.
     exact: OnceLock<Option<BTreeMap<String, f64>>>,
-    /// Jobs over prices, run once for all resamples of their record.
+    /// Results of spot jobs simulated over recorded prices, computed once for all resamples of the price record.
     jobs: acc::CaseJobs,
-    /// Greatest number of seeds.
+    /// Greatest number of seeds; `None` if there is no limit.
     most_seeds: Option<u64>,
 }
 
@@ -113,7 +113,7 @@ impl CellComputation {
         }
     }
 
-    /// Limits the number of seeds.
+    /// Limits the number of seeds of the computation; `None` sets no limit.
     pub(super) fn at_most(self, most_seeds: Option<u64>) -> Self {
         Self { most_seeds, ..self }
     }
@@ -151,7 +151,7 @@ impl CellComputation {
     ///
     /// # Errors
     ///
-    /// The missing data.
+    /// Data are missing; the error names them.
     pub(super) fn check(&self) -> Result<(), SweepError> {
         match (self.own, &self.recorded.prices) {
             (FigureSource::Prices, Some(prices)) => acc::check(&self.case, prices),
@@ -195,8 +195,12 @@ impl SampleSource for CellComputation {
                 acc::simulated(&self.case, given, seed)?
             }
         };
-        let unknown =
-            || SweepError::BadInput(format!("{}: the data file has no such case", self.case));
+        let unknown = || {
+            SweepError::BadInput(format!(
+                "{}: the paper's data file has no case of this name",
+                self.case
+            ))
+        };
         let figures = figures.ok_or_else(unknown)?;
         Ok(RunSample { figures, batches: BTreeMap::new(), steps: 0, decisions: String::new() })
     }

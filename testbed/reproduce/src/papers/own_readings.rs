@@ -14,9 +14,9 @@ use crate::sweep::{Samples, SweepError};
 /// Cells, each with the name that it has under a factor.
 type Named<'a> = Vec<(&'a CellComputation, String)>;
 
-/// Readings of cells under each factor that changes a word in one of their names, one factor at a
-/// time, after the reading without any. Empty if no factor does. Only the cells in `about` are
-/// made, by `run`; the cells that were made are returned too.
+/// Readings of cells with one factor at a time, for each factor that changes a word in the name of a cell, after the reading
+/// without any factor. Empty if no factor changes such a word. Only the cells in `about` are made, by `run`; the cells that were
+/// made are returned too.
 ///
 /// # Errors
 ///
@@ -72,7 +72,7 @@ pub(super) fn each_alone(
     Ok((readings, tried))
 }
 
-/// Name of the cells of `case` under a factor; `None` if it changes no word of it.
+/// Name of the cells of `case` under a factor; `None` if the factor changes no word of that name.
 fn case_with(paper: &PaperEvaluation, factor: &ReadingFactor, case: &str) -> Option<String> {
     let mut words: Vec<&str> = case.split('/').collect();
     let before = words.clone();

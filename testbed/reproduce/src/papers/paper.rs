@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::claim::PaperClaim;
+use super::claim::{ClaimMeasure, PaperClaim};
 use super::factor::{BestReading, ReadingFactor};
 use super::own::FigureSource;
 use super::pattern::{Lists, expand, matches, unique};
+use super::tolerance::QuantityKind;
 use crate::sweep::SweepCell;
 use dormouse_experiment::InputError;
 
@@ -21,7 +22,7 @@ pub struct PaperEvaluation {
     pub name: String,
     /// Title of the page.
     pub title: String,
-    /// Authors and title.
+    /// Authors and title of the paper.
     pub source: String,
     /// Paragraphs for the page: how things are measured, and what differs from the paper.
     pub about: Vec<String>,
@@ -50,10 +51,10 @@ pub struct PaperEvaluation {
     /// Names of the figures whose axis is linear and begins at 0.
     #[serde(default)]
     pub from_zero: Vec<String>,
-    /// Tables and figures.
+    /// Tables and figures of the paper that are reproduced.
     #[serde(rename = "part")]
     pub parts: Vec<PaperPart>,
-    /// The printed values.
+    /// Tables of the values that the paper prints.
     #[serde(default)]
     pub printed: Vec<PrintedTable>,
     /// Values that the paper does not print, computed from its data or by its method for
@@ -69,12 +70,16 @@ pub struct PaperEvaluation {
     /// Factors that could explain a difference.
     #[serde(default, rename = "factor")]
     pub factors: Vec<ReadingFactor>,
-    /// Plots of several parts.
+    /// Plots of cells from several parts of the paper.
     #[serde(default, rename = "plot")]
     pub plots: Vec<PaperPlot>,
     /// Cells with bags that are also run live.
     #[serde(default)]
     pub live: Vec<String>,
+    /// Factors of the default reading, for parts that don't compare readings themselves. The user's settings come after
+    /// those of these factors, and a requested reading that changes the same key replaces a factor.
+    #[serde(default)]
+    pub default: Vec<String>,
     /// The reading that explains most of the paper, as a search found it.
     pub best: Option<BestReading>,
     /// Schedulers that are not part of the paper; their figures are shown beside the printed ones of all others.
@@ -82,7 +87,7 @@ pub struct PaperEvaluation {
     pub beside: Vec<String>,
 }
 
-/// A table or figure.
+/// A part of a paper's evaluation: one of its tables or figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PaperPart {
@@ -92,36 +97,43 @@ pub struct PaperPart {
     pub title: String,
     /// Patterns of the part's cells.
     pub cells: Vec<String>,
-    /// Reported figures of the part's cells: a pattern, and figures by name.
+    /// For each pattern of the part's cells, the names of the figures that are reported.
     pub metrics: BTreeMap<String, Vec<String>>,
     /// Whether the page shows a Gantt chart of each cell's run with the median makespan.
     #[serde(default)]
     pub gantt: bool,
-    /// Names and cells of the lines, if the part is a figure.
+    /// If the part is a figure: the name of each line, and the pattern of the line's cells.
     #[serde(default)]
     pub lines: Vec<(String, String)>,
-    /// Horizontal axis of a figure: the beginning of the word in a case that has the value, and the axis's name.
+    /// Horizontal axis of a figure: the prefix of its value in the name of a case (`bid-` for a case `bid-0.02`), and the
+    /// axis's name.
     #[serde(default = "loads")]
     pub over: (String, String),
-    /// Greatest number of seeds for a part that has no experiments: more would take long and show no more.
+    /// Greatest number of seeds for a part that has no experiments: more would take long and show no more. `None` sets no limit.
     pub seeds: Option<u64>,
-    /// Source of the figures of a part that has no experiments. The case of such a figure is the cell's name without
-    /// its last word.
+    /// Source of the figures of a part that has no experiments; `None` if the part has experiments. The case of such a figure is
+    /// the cell's name without its last word.
     pub own: Option<FigureSource>,
-    /// Figures for which a search looks for the reading that explains most of them and of the claims. The search takes
-    /// long: such a part is made only if the user names it.
+    /// Figures for a search of readings, which looks for the reading that explains most of these figures and of the claims. As a
+    /// search takes long, a part with such figures is made only if the user names it.
     #[serde(default)]
     pub search: Vec<String>,
     /// Factors of which every combination is run under all seeds; each combination is shown with its score.
     #[serde(default)]
     pub combine: Vec<String>,
-    /// Whether the part's cells are also run live, once each, on real processes. Such a part is made only if the user
-    /// names it.
+    /// Whether the part's cells are also run live, once each, on real processes. A live part is made only if the user names it.
     #[serde(default)]
     pub live: bool,
     /// Whether the part is made only if the user names it, as no claim needs it.
     #[serde(default)]
     pub by_name: bool,
+}
+
+impl PaperPart {
+    /// Whether the part tries readings to choose among them, by a search or by combining factors.
+    pub(super) const fn compares_readings(&self) -> bool {
+        !self.search.is_empty() || !self.combine.is_empty()
+    }
 }
 
 const fn ten_seeds() -> u64 {
@@ -140,11 +152,11 @@ fn loads() -> (String, String) {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PrintedTable {
-    /// Figures in the table's columns.
+    /// Names of the figures in the table's columns.
     pub metrics: Vec<String>,
-    /// Accepted difference between a printed and a computed value.
+    /// Accepted difference between a printed and a computed value, but for columns of counts.
     pub tolerance: FigureTolerance,
-    /// Reason for the tolerance.
+    /// Reason for the accepted difference between the table's printed values and ours.
     #[serde(default)]
     pub because: String,
     /// Number of runs that each figure of the table averages, if it differs from the paper's number.
@@ -152,11 +164,30 @@ pub struct PrintedTable {
     /// Columns that are inputs of a run, not results: they are judged separately, and once for each experiment.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Columns that are counts: a printed zero is judged by its probability.
+    /// Columns that are counts: they have the tolerance of counts, and a printed zero is judged by its probability.
     #[serde(default)]
     pub counts: Vec<String>,
     /// Values of each cell in the order of the columns.
     pub rows: BTreeMap<String, Vec<f64>>,
+}
+
+impl PrintedTable {
+    /// True if the figures of this column are counts, such as VMs in a run: they have a tolerance of their own.
+    pub(super) fn is_count(&self, metric: &str) -> bool {
+        self.counts.iter().any(|count| count == metric)
+    }
+
+    /// Accepted difference from this printed value of a column, whose last printed digit is worth `digit`.
+    pub(super) fn tolerance_of(
+        &self,
+        metric: &str,
+        (printed, digit): (f64, f64),
+    ) -> FigureTolerance {
+        match self.is_count(metric) {
+            true => QuantityKind::Counted.tolerance(ClaimMeasure::Value, printed, digit),
+            false => self.tolerance,
+        }
+    }
 }
 
 /// Values of a table that the paper does not print.
@@ -165,7 +196,7 @@ pub struct PrintedTable {
 pub struct RefitTable {
     /// Source of the values, in words.
     pub source: String,
-    /// Figures in the table's columns.
+    /// Names of the figures in the table's columns.
     pub metrics: Vec<String>,
     /// Values of each cell in the order of the columns.
     pub rows: BTreeMap<String, Vec<f64>>,
@@ -175,11 +206,11 @@ pub struct RefitTable {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureTolerance {
-    /// In both directions, as a fraction of the paper's value.
+    /// Tolerance in both directions, as a fraction of the paper's value.
     Relative(f64),
-    /// In both directions, in the figure's own unit.
+    /// Tolerance in both directions, in the figure's own unit.
     Points(f64),
-    /// Only upward, as a fraction of the paper's value: for values that the paper states as an upper bound.
+    /// Tolerance only upward, as a fraction of the paper's value: for values that the paper states as an upper bound.
     AtMost(f64),
 }
 
@@ -193,13 +224,13 @@ pub struct PrintedComparison {
     pub metric: String,
     /// Name of the figure that is compared in both cells.
     pub from: String,
-    /// Cells that are compared.
+    /// Pattern of the cells that are compared.
     pub of: String,
-    /// Cells with which the cells of `of` are compared.
+    /// Pattern of the cells with which the cells of `of` are compared.
     pub than: String,
     /// Accepted difference between the printed and the computed percentage.
     pub tolerance: FigureTolerance,
-    /// Reason for the tolerance.
+    /// Reason for the accepted difference between the printed and the computed percentage.
     #[serde(default)]
     pub because: String,
 }
@@ -215,7 +246,7 @@ pub struct PaperPlot {
     /// The two figures of each run that are plotted against each other; if there is only one, a strip of runs for each
     /// cell.
     pub metrics: Vec<String>,
-    /// A line that should not be passed, with its name.
+    /// Value and name of a limit that is drawn as a line and that runs should not pass; `None` for no line.
     pub limit: Option<(f64, String)>,
 }
 
@@ -232,12 +263,18 @@ impl PaperEvaluation {
         self
     }
 
-    /// The requested parts: the one with this name, or all that are not searches, live, or made by
-    /// name only.
+    /// The requested parts: the one with the name `part`, or, if `None`, all that are not searches, live, or made by name only.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&PaperPart> {
         let is_asked_anyway = |p: &PaperPart| p.search.is_empty() && !p.by_name && !p.live;
         let asked = |p: &&PaperPart| part.map_or_else(|| is_asked_anyway(p), |name| p.name == name);
         self.parts.iter().filter(asked).collect()
+    }
+
+    /// Names of the requested parts that are made under fewer seeds than `seeds`, each with its number of seeds.
+    pub fn parts_under_fewer_seeds(&self, part: Option<&str>, seeds: u64) -> Vec<(&str, u64)> {
+        let parts = self.parts(part).into_iter();
+        let limits = parts.filter_map(|part| Some((part.name.as_str(), part.seeds?)));
+        limits.filter(|(_, most)| *most < seeds).collect()
     }
 
     /// Names of a part's cells.
@@ -326,7 +363,7 @@ impl PaperEvaluation {
         best.factors.iter().map(named).collect()
     }
 
-    /// Printed value of a figure in a cell, with its table.
+    /// Printed value of a figure in a cell, with its table; `None` if the paper prints no value.
     pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, &PrintedTable)> {
         self.printed.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
@@ -334,7 +371,7 @@ impl PaperEvaluation {
         })
     }
 
-    /// The value of a figure in a cell that `refit` has and the paper does not print.
+    /// Value of a figure in a cell that the paper does not print, from the field `refit`; `None` if there is no such value.
     pub(super) fn refit(&self, case: &str, metric: &str) -> Option<f64> {
         self.refit.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
@@ -350,7 +387,7 @@ impl PaperEvaluation {
         unique(reasons.cloned())
     }
 
-    /// Value of the last digit that a figure is printed with.
+    /// Worth of the last decimal digit with which pages show a figure, such as 0.01.
     pub(super) fn last_digit(&self, metric: &str) -> f64 {
         0.1_f64.powi(i32::try_from(self.words_of(metric).1).unwrap_or(2))
     }
@@ -426,6 +463,8 @@ mod tests {
             for claim in paper.claims() {
                 assert!(claim.relative.is_none(), "{name}: a tolerance by no rule: {}", claim.says);
             }
+            let unknown = paper.default.iter().find(|name| paper.factor(name).is_none());
+            assert_eq!(unknown, None, "{name}: no factor of the default reading");
             let best = paper.best.as_ref().map(|best| paper.best_factors(best));
             assert!(best.is_none_or(|factors| factors.is_ok()), "{name}: the best reading");
             for (factor, pattern) in

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_units::is_like;
 
-/// Named lists of words.
+/// Lists of words by name; `{NAME}` in a pattern stands for each word of a list.
 pub(super) type Lists = BTreeMap<String, Vec<String>>;
 
-/// All texts that `text` stands for, in order; the last braces change first.
+/// All texts that the pattern `text` stands for, in order: the words in its last braces change first.
 pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
     let Some((before, rest)) = text.split_once('{') else { return vec![text.to_owned()] };
     let (inside, after) = rest.split_once('}').unwrap_or((rest, ""));
@@ -24,7 +24,7 @@ pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
     words.iter().flat_map(with).collect()
 }
 
-/// Whether `case` matches `pattern`.
+/// Whether the name of a cell, `case`, matches a pattern with braces and `*`.
 pub(super) fn matches(pattern: &str, case: &str, lists: &Lists) -> bool {
     expand(pattern, lists).iter().any(|pattern| is_like(pattern, case))
 }

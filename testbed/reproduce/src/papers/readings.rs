@@ -19,8 +19,8 @@ use super::search::{ReadingChanges, score, search};
 use crate::sweep::{Samples, SweepCell, SweepError};
 use dormouse_experiment::InputError;
 
-/// Number of best readings of a search that get more runs; of the readings whose changes the paper's text allows, the
-/// best ones get more runs too, as many again.
+/// Number of best readings of a search that get more runs. As many of the best readings whose changes the paper's text allows get
+/// more runs, too.
 const BEST: usize = 5;
 
 /// Least number of runs of each reading in a search. A single run has no interval and contradicts no statement; the
@@ -39,12 +39,12 @@ pub struct PaperReading {
     pub rows: Vec<FigureRow>,
     /// Claims, judged with this reading.
     pub claims: Vec<JudgedClaim>,
-    /// Of the figures by which the paper's readings are searched: the number within their tolerance, and the number of
-    /// all. Inputs of a run are not counted.
+    /// Number of figures within their tolerance, and number of all, among the figures by which the paper's readings are searched.
+    /// Inputs of a run are not counted.
     pub within: (usize, usize),
     /// Figures and claims of the reading that our runs do not contradict.
     pub explained: ExplainedStatements,
-    /// Whether every cell could be planned.
+    /// Whether a plan could be made for every cell of the reading.
     pub(super) is_whole: bool,
 }
 
@@ -80,7 +80,7 @@ impl PaperReading {
         if all.is_empty() { nothing.to_owned() } else { all.join(between) }
     }
 
-    /// Evidence for the reading: the weakest ground of its factors.
+    /// Evidence for the reading: the weakest ground of its factors; `None` if no factor has one.
     pub fn ground(&self) -> Option<FactorGround> {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
@@ -160,19 +160,18 @@ pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
     )))
 }
 
-/// Common inputs for making readings.
+/// Parts, cells and functions from which readings of a paper are made.
 pub(super) struct ReadingMaker<'a, S, R> {
     pub(super) paper: &'a PaperEvaluation,
-    /// Parts whose figures are used.
+    /// Parts of the paper whose figures are computed.
     pub(super) parts: &'a [&'a PaperPart],
-    /// Cells that are run.
+    /// Names of the cells that are run for each reading.
     pub(super) cases: Vec<String>,
-    /// Samples of cells without settings, such as those of a record, which are the same with all
-    /// readings.
+    /// Samples of cells without settings, such as the cells of a record; they are the same with all readings.
     pub(super) beside: Vec<(String, Vec<RunSample>)>,
-    /// Gives all settings of a cell with these factors.
+    /// Function that returns all settings of a cell under given factors.
     pub(super) settings: S,
-    /// Runs cells for the named stage, each with this many seeds.
+    /// Function that runs cells for a named stage, each with a given number of seeds.
     pub(super) run: R,
 }
 
@@ -228,11 +227,23 @@ where
         Ok(read.collect())
     }
 
+    /// Whether a factor gives a key of any cell another value than the cell has without the factor.
+    fn changes_a_cell(&self, factor: &ReadingFactor) -> bool {
+        let last_values = |case: &str, of: &[ReadingFactor]| -> BTreeMap<String, String> {
+            let all = (self.settings)(case, of).into_iter();
+            all.filter_map(|set| set.split_once('=').map(|(key, x)| (key.into(), x.into())))
+                .collect()
+        };
+        let is_changed = |case: &String| {
+            last_values(case, &[]) != last_values(case, std::slice::from_ref(factor))
+        };
+        self.cases.iter().any(is_changed)
+    }
+
     /// Makes the reading without any factor, then a reading with each single factor that changes a cell.
     pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<PaperReading>, SweepError> {
         let changes = |factor: &&ReadingFactor| {
-            let sets = |case: &String| !self.paper.settings(factor, case).is_empty();
-            !factor.preset && (self.reads_otherwise(factor) || self.cases.iter().any(sets))
+            !factor.preset && (self.reads_otherwise(factor) || self.changes_a_cell(factor))
         };
         let tried = self.paper.factors.iter().filter(changes).map(|factor| vec![factor.clone()]);
         let all = std::iter::once(Vec::new()).chain(tried).collect();
@@ -244,15 +255,18 @@ where
     ///
     /// # Errors
     ///
-    /// [`SweepError::BadInput`] for a name that no factor has; those of the runs.
+    /// [`SweepError::BadInput`] for a name that no factor has; an error of the runs.
     pub(super) fn combine(
         &mut self,
         names: &[String],
         seeds: u64,
     ) -> Result<Vec<PaperReading>, SweepError> {
         let named = |name: &String| {
-            let unknown =
-                || SweepError::BadInput(format!("{name}: there is no such factor to combine"));
+            let unknown = || {
+                SweepError::BadInput(format!(
+                    "{name}: the paper has no factor of this name; give names from the list of its factors"
+                ))
+            };
             self.paper.factor(name).cloned().ok_or_else(unknown)
         };
         let factors = names.iter().map(named).collect::<Result<Vec<_>, _>>()?;
@@ -281,7 +295,7 @@ where
         each.collect()
     }
 
-    /// Whether a factor replaces any of the present figures or cells.
+    /// Whether a factor replaces figures of the runs, or replaces figures or cells by ones that the cells in `beside` have.
     fn reads_otherwise(&self, factor: &ReadingFactor) -> bool {
         let stand_ins = self.paper.stand_ins(factor);
         let is_made =

@@ -6,7 +6,7 @@ use std::path::Path;
 use dormouse_estimate::{Estimate, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::cause::ClaimCause;
+use super::cause::{ClaimCause, in_runs};
 use super::claims::JudgedClaim;
 use super::finished::FinishedReproduction;
 use super::input_files::InputFile;
@@ -23,9 +23,9 @@ pub struct ClaimList {
     pub what: String,
     /// Command that repeats the reproduction.
     pub command: String,
-    /// Version of the program.
+    /// Version of the program that judged the claims.
     pub version: String,
-    /// First and last seed.
+    /// First and last seed of the runs of the reproduction.
     pub seeds: (u64, u64),
     /// Input files of the reproduction.
     #[serde(skip_deserializing)]
@@ -40,24 +40,25 @@ pub struct ClaimList {
 /// Counts of claims under a reading of the paper: those that hold, fail, are open, and are undecidable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedReading {
-    /// Names of the factors that the reading changes, or `default`.
+    /// Names of the factors that the reading changes, or `default`, with the settings in which its runs differ from those of
+    /// our figures, if they do.
     pub name: String,
     /// Counts of claims that hold, fail, are open, and are undecidable by the present rule for verdicts.
     pub counts: [usize; 4],
-    /// Counts by the earlier rule, on the same samples.
+    /// Counts of claims that hold, fail, are open, and are undecidable by the earlier rule for verdicts, on the same samples.
     pub former: [usize; 4],
 }
 
-/// A claim whose verdict by the earlier rule differs, on the same samples.
+/// Verdict on a claim by the earlier rule for verdicts, where it differs from the verdict by the present rule on the same samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFormer {
     /// The verdict by the earlier rule, in a word.
     pub verdict: String,
-    /// Our estimate by the earlier rule.
+    /// Our estimate of the claim's figure by the earlier rule for verdicts.
     pub ours: f64,
     /// The 95 % interval of the estimate; `None` if it has none.
     pub ci95: Option<(f64, f64)>,
-    /// Reason why the present rule gives another verdict, in words.
+    /// Reason why the present rule for verdicts gives another verdict than the earlier one, in words.
     pub because: String,
 }
 
@@ -74,9 +75,9 @@ pub struct ListedClaim {
     pub quote: String,
     /// Section, figure or table of the paper that has the quoted words.
     pub place: String,
-    /// Figure that the paper prints.
+    /// Figure that the paper prints; `None` if it prints none for the claim.
     pub paper: Option<f64>,
-    /// Bounds above and below which our value must be, by the paper.
+    /// The value above which, and the value below which, our value must be for the claim to hold; `None` where there is no bound.
     pub bounds: (Option<f64>, Option<f64>),
     /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: f64,
@@ -84,13 +85,13 @@ pub struct ListedClaim {
     pub ci95: Option<(f64, f64)>,
     /// Number of samples behind the estimate; for a claim about each of several cells, the number of cells.
     pub n: usize,
-    /// Estimates of the cells of a claim about each of several.
+    /// For a claim about each of several cells: our estimate in each cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<ListedFigure>,
-    /// Results of other readings of the same words.
+    /// Results of other readings of the claim's words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ListedFigure>,
-    /// The verdict by the former rule for verdicts, if it differs.
+    /// The verdict by the former rule for verdicts, if it differs from the verdict by the present rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub former: Option<ListedFormer>,
     /// Cause of a claim that does not hold, in words: our figure before and after a change, and the change; empty if
@@ -99,7 +100,7 @@ pub struct ListedClaim {
     pub cause: String,
 }
 
-/// Estimate of a cell, or with another reading.
+/// Estimate of one cell of a claim, or of the claim under another reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFigure {
     /// Name of the cell, or of the reading.
@@ -114,7 +115,7 @@ pub struct ListedFigure {
 }
 
 impl ClaimList {
-    /// The list of a finished reproduction.
+    /// Makes the list of claims of a finished reproduction.
     pub(super) fn new(done: &FinishedReproduction) -> Self {
         let claims = (1..).zip(&done.ours.claims).map(|(n, judged)| {
             let cause = ClaimCause::find(&done.paper, judged, done.as_trials());
@@ -127,9 +128,8 @@ impl ClaimList {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seeds: done.seeds,
             inputs: done.inputs.clone(),
-            readings: std::iter::once(&done.ours)
-                .chain(&done.best)
-                .map(ListedReading::new)
+            readings: std::iter::once(ListedReading::new(&done.ours, ""))
+                .chain(done.best.iter().map(|best| ListedReading::new(best, &done.trial_set)))
                 .collect(),
             claims: claims.collect(),
         }
@@ -195,7 +195,8 @@ impl ClaimList {
 }
 
 impl ListedReading {
-    fn new(reading: &PaperReading) -> Self {
+    /// Counts under a reading, whose runs differ from those of our figures in the settings `set`.
+    fn new(reading: &PaperReading, set: &str) -> Self {
         let verdicts = [Verdict::Holds, Verdict::Fails, Verdict::Open, Verdict::Undecidable];
         let former =
             |judged: &JudgedClaim| judged.former.as_ref().map_or(judged.verdict, |of| of.verdict);
@@ -204,15 +205,8 @@ impl ListedReading {
                 .map(|wanted| reading.claims.iter().filter(|judged| of(judged) == wanted).count())
         };
         let name = if reading.factors.is_empty() { "default".to_owned() } else { reading.name() };
+        let name = format!("{name}{}", in_runs(set));
         Self { name, counts: count(&|judged| judged.verdict), former: count(&former) }
-    }
-
-    /// Row of a Markdown table of readings: the paper, the reading, and the numbers of claims that hold, fail and are
-    /// open, first by the former rule for verdicts and then by the present one.
-    #[must_use]
-    pub fn to_row(&self, paper: &str) -> String {
-        let counts = |[hold, fail, open, _]: [usize; 4]| format!("{hold}, {fail}, {open}");
-        format!("| {paper} | {} | {} | {} |", self.name, counts(self.former), counts(self.counts))
     }
 }
 
@@ -257,25 +251,6 @@ impl ListedClaim {
         }
     }
 
-    /// Row of a Markdown table of claims whose verdict differs under the former rule; `None` if it does not differ.
-    #[must_use]
-    pub fn to_former_row(&self, paper: &str) -> Option<String> {
-        let ListedFormer { verdict, ours, ci95, because } = self.former.as_ref()?;
-        let was = shown_estimate(*ours, *ci95, self.n);
-        let is = shown_estimate(self.ours, self.ci95, self.n);
-        let (number, now) = (self.number, &self.verdict);
-        Some(format!("| {paper} {number} | {verdict}: {was} | {now}: {is} | {because} |"))
-    }
-
-    /// Row of a Markdown table of causes; `None` if the claim needs no cause, or its mean agrees.
-    #[must_use]
-    pub fn to_cause_row(&self) -> Option<String> {
-        let is_experiment = self.cause.contains("becomes") || self.cause.starts_with("tried");
-        // The results have the names of all tried factors.
-        let cause = self.cause.split(" (").next().filter(|_| self.cause.starts_with("tried"));
-        is_experiment.then(|| format!("| {} | {} |", self.number, cause.unwrap_or(&self.cause)))
-    }
-
     /// All numbers of the claim: our estimate, the ends of its interval, and the numbers of its cells and readings.
     #[must_use]
     pub fn numbers(&self) -> Vec<f64> {
@@ -295,31 +270,6 @@ impl ListedClaim {
             None => format!("{:.2}, {verdict}", self.ours),
         }
     }
-
-    /// Row of a Markdown table of claims.
-    #[must_use]
-    pub fn to_row(&self) -> String {
-        let said = match (self.paper, self.bounds) {
-            (Some(figure), _) => format!("{figure}"),
-            (None, (Some(above), Some(below))) => format!("{above} to {below}"),
-            (None, (Some(above), None)) => format!("> {above}"),
-            (None, (None, Some(below))) => format!("< {below}"),
-            (None, (None, None)) => String::new(),
-        };
-        let ours = shown_estimate(self.ours, self.ci95, self.n);
-        let Self { number, verdict, says, quote, place, .. } = self;
-        format!(
-            "| {number} | {verdict} | {says} | {said} | {ours} | \u{201c}{quote}\u{201d}, {place} |"
-        )
-    }
-}
-
-/// An estimate with its interval; without one the number of the `n` cells that agree.
-fn shown_estimate(ours: f64, ci95: Option<(f64, f64)>, n: usize) -> String {
-    match ci95 {
-        Some((low, high)) => format!("{ours:.2} [{low:.2}, {high:.2}]"),
-        None => format!("{ours} of {n}"),
-    }
 }
 
 impl ListedFigure {
@@ -330,10 +280,11 @@ impl ListedFigure {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn list(claims: &[(&str, &str, f64)]) -> ClaimList {
+    /// A list of the paper `p` with a claim for each given text, verdict and figure.
+    pub(in super::super) fn list(claims: &[(&str, &str, f64)]) -> ClaimList {
         let claim = |(n, (says, verdict, ours)): (usize, &(&str, &str, f64))| ListedClaim {
             number: n + 1,
             verdict: (*verdict).to_owned(),
@@ -358,7 +309,7 @@ mod tests {
                 ci95: Some((4.0, 7.0)),
                 because: "of a rule".to_owned(),
             }),
-            cause: "tried 2, unexplained: none (a, b)".to_owned(),
+            cause: "tried 2, unexplained: none (3, 4) (a, b)".to_owned(),
         };
         ClaimList {
             what: "p".to_owned(),
@@ -398,17 +349,6 @@ mod tests {
         assert_eq!(read.claims, list.claims);
         let claim = &read.claims[0];
         assert_eq!(claim.numbers(), [4.0, 5.0, 4.0, 6.0, 5.0]);
-        assert_eq!(
-            claim.to_former_row("p").as_deref(),
-            Some("| p 1 | open: 5.50 [4.00, 7.00] | holds: 5.00 [4.00, 6.00] | of a rule |")
-        );
-        let reading = ListedReading {
-            name: "default".to_owned(),
-            counts: [4, 3, 2, 1],
-            former: [3, 3, 3, 1],
-        };
-        assert_eq!(reading.to_row("p"), "| p | default | 3, 3, 3 | 4, 3, 2 |");
-        assert_eq!(claim.to_cause_row().as_deref(), Some("| 1 | tried 2, unexplained: none |"));
         fs::write(dir.path().join("other.json"), "{}").expect("it is written");
         let error = ClaimList::read(&dir.path().join("other.json")).expect_err("it is none");
         assert!(

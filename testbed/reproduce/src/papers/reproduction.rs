@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::closer::look_closer;
+use super::closer::{look_closer, settings_in_words};
 use super::factor::ReadingFactor;
 use super::finished::FinishedReproduction;
 use super::input_files::InputFile;
@@ -25,9 +25,9 @@ use crate::sweep::{
 /// Options of a reproduction that are not in the [`FolderSpec`].
 #[derive(Clone, Debug)]
 pub struct ReproductionRequest {
-    /// Number of threads.
+    /// Number of threads on which runs are made.
     pub threads: usize,
-    /// Runs to make; `None` if all have to be in the folder.
+    /// Shard whose runs are made; `None` if no run is made, because all have to be in the folder.
     pub compute: Option<SweepShard>,
     /// Folders of live runs for comparison.
     pub live: Vec<PathBuf>,
@@ -40,7 +40,9 @@ struct ResolvedSpec<'a> {
     spec: &'a ReproductionSpec,
     paper: &'a PaperEvaluation,
     parts: Vec<&'a PaperPart>,
-    /// Factors that all cells have.
+    /// Factors of the paper's default reading that no requested factor replaces.
+    default: Vec<ReadingFactor>,
+    /// Requested factors, which are applied to all cells.
     readings: Vec<ReadingFactor>,
 }
 
@@ -61,18 +63,24 @@ impl<'a> ResolvedSpec<'a> {
             };
             paper.factor(name).cloned().ok_or_else(unknown)
         };
-        let readings = spec.readings.iter().map(named).collect::<Result<_, _>>()?;
-        Ok(Self { spec, paper, parts: paper.parts(part), readings })
+        let readings = spec.readings.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        let mut default = paper.default.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        let parts = paper.parts(part);
+        // A part that compares readings begins at the text.
+        let is_text = parts.iter().any(|part| part.compares_readings());
+        default.retain(|factor| !is_text && readings.iter().all(|asked| factor.goes_with(asked)));
+        Ok(Self { spec, paper, parts, default, readings })
     }
 
-    /// Settings of a cell with these readings: presets, then the user's settings, then other
-    /// readings.
+    /// Settings of a cell: those of the paper's default and preset readings, then the user's, then those of the other `readings`. A
+    /// reading is a way to read the paper where its text leaves something open.
     fn settings(&self, case: &str, readings: &[ReadingFactor]) -> Vec<String> {
         let of = |preset: bool| {
             let readings = readings.iter().filter(move |factor| factor.preset == preset);
             readings.flat_map(|factor| self.paper.settings(factor, case))
         };
-        let set = of(true).chain(self.spec.set.iter().cloned()).chain(of(false));
+        let default = self.default.iter().flat_map(|factor| self.paper.settings(factor, case));
+        let set = default.chain(of(true)).chain(self.spec.set.iter().cloned()).chain(of(false));
         set.chain(self.settings_chosen(&self.spec.of_cells, case)).collect()
     }
 
@@ -80,7 +88,7 @@ impl<'a> ResolvedSpec<'a> {
         self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
     }
 
-    /// Cells of the parts that are left out, each with the input that the cell needs.
+    /// Cells that are left out of the requested parts, each with the input that the cell needs.
     fn left_out(&self) -> Vec<(String, String)> {
         let all: Vec<_> = self.parts.iter().flat_map(|part| self.paper.cells_of(part)).collect();
         let is_of_it = |(of, _): &&(String, String)| {
@@ -113,7 +121,7 @@ impl<'a> ResolvedSpec<'a> {
         }
     }
 
-    /// Computations of the parts that are not made of experiments, without what is left out.
+    /// Computations of the parts whose figures do not come from experiments, without the cells that are left out.
     fn own(&self) -> Result<Vec<CellComputation>, SweepError> {
         let ReproductionSpec { lifetimes, prices, own_set, .. } = self.spec;
         let recorded = RecordedInputs::read(lifetimes.as_deref(), prices.as_deref(), own_set)?;
@@ -131,7 +139,7 @@ impl<'a> ResolvedSpec<'a> {
         Ok(all)
     }
 
-    /// Presets that were not requested; `None` stands for the text.
+    /// Presets that were not requested; `None` stands for following the paper's text, without a preset.
     fn other_presets(&self) -> Vec<Option<&'a ReadingFactor>> {
         let presets = self.paper.factors.iter().filter(|factor| factor.preset);
         let is_other = |preset: &Option<&ReadingFactor>| {
@@ -224,7 +232,7 @@ impl ReproductionRequest {
         let clock = OriginClock::begin();
         let mut folder = SweepFolder::merge(folder, parts, force)?;
         let FolderSpec::Reproduce(spec) = folder.spec().clone() else {
-            return Err(SweepError::BadInput("this is not a reproduction of a paper".to_owned()));
+            return Err(SweepError::BadInput("these shards are of a sweep or comparison, not of the reproduction of a paper; merge them with the command that made them".to_owned()));
         };
         let (shared, (paper, part)) = (SharedInputs::default(), asked_paper(&spec)?);
         let paper = paper.with_data(spec.prices.as_deref());
@@ -327,12 +335,12 @@ impl ReproductionRequest {
                 read.push(ours.clone());
                 read.sort_by_key(|reading| !reading.factors.is_empty());
             }
-            // The best reading refers to the text: it is shown only beside the plain default.
+            // The best reading refers to the default: it is shown only beside that.
             if let Some(known) = paper.best.as_ref().filter(|_| asked.readings.is_empty()) {
                 let factors = paper.best_factors(known).map_err(|name| {
                     let what = format!("the data file of {}: its best reading", paper.name);
                     SweepError::BadInput(format!(
-                        "{what} has a factor {name} that it does not know"
+                        "{what} names the factor {name}, which the file does not have"
                     ))
                 })?;
                 let mut maker = ReadingMaker {
@@ -365,6 +373,7 @@ impl ReproductionRequest {
             inputs: InputFile::read_all(spec)?,
             origin: clock.origin(folder, self.threads),
             parts: parts.iter().map(|part| part.name.clone()).collect(),
+            default: asked.default.iter().map(|factor| factor.name.clone()).collect(),
             cells: cells
                 .iter()
                 .map(|c| (c.case.clone(), c.command(&until(spec.seeds))))
@@ -374,7 +383,7 @@ impl ReproductionRequest {
             results,
             ours,
             trials,
-            are_trials_ours: spec.trial_set.is_empty(),
+            trial_set: settings_in_words(&spec.trial_set),
             closer,
             read,
             best,
@@ -405,7 +414,7 @@ fn cells_in_question(paper: &PaperEvaluation, ours: &PaperReading) -> Vec<String
     unique(all.filter(|case| wanted.contains(case)))
 }
 
-/// Chart of each cell's run with the median makespan: its name and its file.
+/// Draws a chart of each cell's run that has the median makespan; returns the name and the file of each chart.
 fn draw_charts(
     asked: &ResolvedSpec<'_>,
     cells: &[SweepCell],

@@ -8,13 +8,13 @@ use dormouse_estimate::{Estimate, Series, rises};
 /// Figure whose batches tell whether a load is saturated.
 const RESPONSE: &str = "response_s";
 
-/// Samples of every cell.
+/// Samples of every cell of a reproduction, with figures and cells that a reading replaces.
 #[derive(Clone, Debug, Default)]
 pub struct CellResults {
     samples: BTreeMap<String, Vec<RunSample>>,
-    /// Figures that are replaced by others.
+    /// For the name of each replaced figure, the name of the figure that is read in its place.
     instead: BTreeMap<String, String>,
-    /// Cells that are replaced by others.
+    /// For the name of each replaced cell, the name of the cell that is read in its place.
     stand_ins: BTreeMap<String, String>,
     /// Whether the results are of a trial, which resamples no record.
     is_trial: bool,
@@ -40,23 +40,23 @@ impl CellResults {
         Self { is_trial: true, ..self }
     }
 
-    /// Whether the results are of a trial.
+    /// Whether the results are of a trial of a factor, for which no record is resampled.
     pub(super) const fn is_trial(&self) -> bool {
         self.is_trial
     }
 
-    /// The samples of a cell.
+    /// The samples of a cell, or of the cell that replaces it; `None` if there are no such samples.
     pub fn samples(&self, case: &str) -> Option<&[RunSample]> {
         let case = self.stand_ins.get(case).map_or(case, String::as_str);
         self.samples.get(case).map(Vec::as_slice)
     }
 
-    /// Number of cells.
+    /// Number of samples in all cells.
     pub fn count(&self) -> usize {
         self.samples.values().map(Vec::len).sum()
     }
 
-    /// A figure in a cell, sample by sample; rising batches have no interval.
+    /// A figure in a cell, sample by sample; `None` if the cell has no samples. Batches that rise have no interval.
     pub(super) fn series(&self, case: &str, metric: &str) -> Option<Series> {
         let metric = self.instead.get(metric).map_or(metric, String::as_str);
         let samples = self.samples(case)?;

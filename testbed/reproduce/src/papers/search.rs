@@ -9,7 +9,7 @@
 /// standard deviation of 2.9.)
 pub(super) const PRICE: i64 = 3;
 
-/// Number of best readings of each size, from pairs on, to which a further change is added.
+/// Number of best readings with equally many changes, from two changes on, to which a search adds a further change.
 const WIDTH: usize = 4;
 
 /// A reading with the statements that it explains.
@@ -34,14 +34,14 @@ pub(super) fn score(explained: usize, changes: usize) -> i64 {
     points(explained).saturating_sub(PRICE.saturating_mul(points(changes)))
 }
 
-/// Changes that readings are made of.
+/// Changes from whose combinations a search makes readings.
 pub(super) struct ReadingChanges<'a> {
-    /// Number of changes.
+    /// Number of changes; each has an index from 0 on.
     pub(super) count: usize,
     /// Whether two changes can be combined.
     pub(super) together: &'a dyn Fn(usize, usize) -> bool,
-    /// Whether two changes affect a common cell. Changes that don't explain together exactly what
-    /// they explain alone: they are combined only if each alone explains more than none.
+    /// Whether two changes affect a common cell. Two changes that do not are only combined if each of them alone explains more than
+    /// no change does.
     pub(super) touch: &'a dyn Fn(usize, usize) -> bool,
 }
 

@@ -5,12 +5,12 @@ use serde::Deserialize;
 use super::claim::ClaimMeasure;
 use super::paper::FigureTolerance;
 
-/// The rule, as pages print it.
+/// The rule for the tolerances of claims' figures, as pages print it.
 pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from one rule. What the text states of a model, a formula \
     or a choice without measurement may differ by the rounding of what is printed, half of its last digit. What is \
-    computed or simulated from a record, a workload or a price that we have only like the authors' may differ by 5 %, and \
-    what was measured on their machines by 15 %, as means of three of our own runs scatter; neither by less than the \
-    rounding. A difference of two figures in per cent may differ by as many points, since each of the two figures may be \
+    computed or simulated from a record, a workload or a price that we have only like the authors' may differ by 5 %, \
+    what was measured on their machines by 15 %, as means of three of our own runs scatter, and a small number of events \
+    that was counted there and averaged over a few runs by 50 %, as such means scatter; none by less than the rounding. A difference of two figures in per cent may differ by as many points, since each of the two figures may be \
     so far off. What is said as a bound has no tolerance.";
 
 /// Kind of a printed quantity, which determines its tolerance.
@@ -23,6 +23,8 @@ pub enum QuantityKind {
     Computed,
     /// The paper's figure was measured on the authors' machines.
     Measured,
+    /// The paper's figure is a small number of events on the authors' machines, as the mean of a few runs.
+    Counted,
 }
 
 impl QuantityKind {
@@ -38,6 +40,7 @@ impl QuantityKind {
             Self::Stated => return FigureTolerance::Points(digit / 2.0),
             Self::Computed => 0.05,
             Self::Measured => 0.15,
+            Self::Counted => 0.5,
         };
         if matches!(measure, ClaimMeasure::PercentBelow | ClaimMeasure::PercentAbove) {
             return FigureTolerance::Points((100.0_f64 * part).max(digit / 2.0));
@@ -64,6 +67,8 @@ mod tests {
             FigureTolerance::Relative(0.15)
         );
         assert_eq!(of(QuantityKind::Measured, value, 3.0, 1.0), FigureTolerance::Points(0.5));
+        assert_eq!(of(QuantityKind::Counted, value, 1.33, 0.01), FigureTolerance::Relative(0.5));
+        assert_eq!(of(QuantityKind::Counted, value, 0.0, 0.01), FigureTolerance::Points(0.005));
         let below = ClaimMeasure::PercentBelow;
         assert_eq!(of(QuantityKind::Measured, below, 44.37, 0.01), FigureTolerance::Points(15.0));
         assert_eq!(of(QuantityKind::Computed, below, 23.1, 0.1), FigureTolerance::Points(5.0));

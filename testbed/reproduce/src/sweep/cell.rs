@@ -30,7 +30,7 @@ pub struct SweepCell {
     pub name: String,
     /// The cell's settings: the arguments of `--set`.
     pub set: Vec<String>,
-    /// The experiment; its seed is replaced.
+    /// The experiment; each run replaces its seed.
     pub experiment: Experiment,
     /// The user's own program that the cell's tasks run, if any.
     own: OwnProgram,
@@ -48,8 +48,8 @@ impl SweepCell {
         Self::load_as_said(case, (name, &OwnProgram::default()), set, &|_| "--set")
     }
 
-    /// Like [`Self::load`], with a user's own program; `said_with` names the option that each
-    /// setting came from, for error messages.
+    /// Loads a built-in experiment or file as [`Self::load`] does, with a user's own program; `said_with` names the option that
+    /// each setting came from, for error messages.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl SweepCell {
             return Err(InputError::new(
                 &Place::whole(name),
                 why,
-                "compare and sweep are of virtual time",
+                "give it a runtime: compare and sweep run in virtual time, where nothing can be measured",
             ));
         }
         // A plan without a search finds out before any run whether the bag can be scheduled.

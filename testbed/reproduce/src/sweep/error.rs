@@ -38,10 +38,10 @@ pub enum SweepError {
     /// The folder for the results can't be used.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A live run could not be made: its cell, seed and the reason.
+    /// A live run could not be made; the text has its cell, its seed and the reason.
     #[error("the live run of {0}; see dormouse doctor, or leave out --live")]
     Live(String),
-    /// The request makes no sense or conflicts with existing files: the whole message.
+    /// The request makes no sense or conflicts with existing files; the text is the whole message.
     #[error("{0}")]
     BadInput(String),
 }

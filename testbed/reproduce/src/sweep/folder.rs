@@ -19,12 +19,12 @@ use super::part_files::{self, PART};
 use super::{FolderSpec, SampleSource, SweepError, SweepShard};
 
 pub(super) const SPEC: &str = "sweep.json";
-/// Beginning of the names of temporary files that become the spec's file.
+/// Beginning of the names of temporary files that are renamed to the file of the command's specification once they are complete.
 const SPEC_ASIDE: &str = ".sweep.json-";
-/// File with all samples in order.
+/// Name of the file with all samples, in the order of cells and seeds.
 const SAMPLES: &str = "samples.jsonl";
 
-/// Longest part of a shard's work that may be lost with the node's power.
+/// Greatest time of a shard's work that may be lost if its node loses power.
 const SYNCED_EVERY: Duration = Duration::from_secs(1);
 
 /// One line of a file of samples.
@@ -44,7 +44,7 @@ pub struct SweepFolder {
     spec: FolderSpec,
     known: HashMap<(String, u64), RunSample>,
     part: Option<File>,
-    /// Shard whose samples are kept.
+    /// Shard whose new samples are stored in the folder.
     shard: SweepShard,
     /// Last time at which a shard's samples were certain to survive its node.
     synced: Instant,
@@ -208,12 +208,12 @@ impl SweepFolder {
         self.made
     }
 
-    /// Keeps samples for a shard from now on; other shards may use the folder at the same time.
+    /// Stores new samples as those of a shard from now on; other shards may use the folder at the same time.
     pub(super) const fn keep_for(&mut self, shard: SweepShard) {
         self.shard = shard;
     }
 
-    /// Stores a sample durably.
+    /// Stores a new sample in the folder durably.
     pub fn keep(
         &mut self,
         cell: &dyn SampleSource,
@@ -303,7 +303,7 @@ impl SweepFolder {
         fs::rename(&aside, &path).map_err(SweepError::io("put in place", path))
     }
 
-    /// The command of the folder.
+    /// Specification of the command whose results the folder has.
     pub const fn spec(&self) -> &FolderSpec {
         &self.spec
     }

@@ -2,7 +2,7 @@
 
 use super::{SharedInputs, SweepCell, SweepError};
 
-/// The key whose values are seeds, instead of being run with seeds.
+/// Key of an experiment whose values in a sweep are the seeds of the runs.
 pub(super) const SEED: &str = "seed";
 /// Greatest number of experiments in a sweep.
 const MAX_EXPERIMENTS: usize = 10_000;
@@ -12,16 +12,15 @@ const MAX_EXPERIMENTS: usize = 10_000;
 pub struct ParameterSweep {
     /// Names of the varied keys, such as `scheduler.alpha`.
     pub keys: Vec<String>,
-    /// Values of the keys in each cell; those of the last key change first.
+    /// Values of the keys in each cell; the value of the last key changes fastest.
     pub values: Vec<Vec<String>>,
     /// One cell for each combination of values.
     pub cells: Vec<SweepCell>,
 }
 
 impl ParameterSweep {
-    /// The cells of a sweep of `experiment`: settings may have lists of values; without any it is
-    /// the experiment alone. Values of `seed` are the seeds; else `seeds` is their number, if
-    /// given.
+    /// The cells of a sweep of `experiment`: settings may have lists of values; without lists the experiment itself is the only
+    /// cell. Values of `seed` are the seeds; else `seeds` is their number, if given.
     ///
     /// # Errors
     ///
@@ -78,7 +77,7 @@ impl ParameterSweep {
     }
 }
 
-/// Every combination of one value from each list; the last list changes first.
+/// Every combination of one value from each list; the value from the last list changes fastest.
 fn each_with_each(lists: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
     lists.iter().fold(vec![Vec::new()], |chosen, (_, values)| {
         let with = |before: &Vec<String>, value: &String| {

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_view::{HtmlPage, PageBlock};
+use dormouse_view::number::capitalise;
+use dormouse_view::{HtmlPage, PageAnswer, PageBlock};
 
+use super::plots::SweepPanel;
 use super::{ParameterSweep, Samples};
+use crate::measures::ShownFigure;
+use crate::ranked::{best_in_words, decisive, question};
 use crate::runs::FILES;
 
 impl ParameterSweep {
@@ -21,11 +25,34 @@ impl ParameterSweep {
             1 => "one setting".to_owned(),
             n => format!("{n} settings"),
         };
+        let schedulers = self.cells.iter().map(|cell| cell.experiment.scheduler_name());
+        let schedulers: BTreeSet<String> = schedulers.collect();
+        let schedulers: Vec<_> = schedulers.into_iter().collect();
+        let under = format!("under {}", schedulers.join(", "));
         let lead = format!(
-            "{runs} runs in virtual time, of {settings}; means with their 95 % confidence intervals."
+            "{runs} runs in virtual time {under}, of {settings}; means with their 95 % confidence intervals."
         );
         let mut page = HtmlPage::new(title, lead);
         let measures = Self::measures(samples);
+        let decisive = decisive(&measures);
+        let names: Vec<String> = self.values.iter().map(|values| self.in_words(values)).collect();
+        let settings: Vec<_> =
+            names.iter().map(String::as_str).zip(samples.iter().map(Vec::as_slice)).collect();
+        let best = |measure: &ShownFigure| {
+            let said = best_in_words(measure, &settings)?;
+            Some(PageAnswer::new(question(measure), capitalise(&said)))
+        };
+        page.answers = decisive.iter().filter_map(best).collect();
+        let has_answers = !page.answers.is_empty();
+        page.answers.extend(certainty(samples).filter(|_| has_answers));
+        let decides = |metric: &&str| decisive.iter().any(|measure| measure.metric.name == *metric);
+        let is_decisive = |it: &SweepPanel| it.metrics.iter().all(decides);
+        let (first, others): (Vec<_>, Vec<_>) =
+            self.panels(samples).into_iter().partition(is_decisive);
+        let plots = |panels: &[SweepPanel]| {
+            PageBlock::Plots(panels.iter().map(|it| it.panel.to_markup()).collect())
+        };
+        page.section("Plots", [plots(&first)]);
         page.section(
             "Figures",
             [
@@ -34,14 +61,33 @@ impl ParameterSweep {
                 PageBlock::text(measures.left_out().unwrap_or_default()),
             ],
         );
-        page.section("Plots", [PageBlock::Plots(self.plot(samples).to_markup())]);
-        page.section(
+        page.detail("Plots of the other figures", [plots(&others)]);
+        page.detail(
             "In this folder",
             [PageBlock::text(format!(
                 "table.csv has every figure's mean and interval. {FILES} plot.svg is the plots."
             ))],
         );
-        page.section("Reproduce", [PageBlock::Command(command.to_owned())]);
+        page.printed_detail("Reproduce", [PageBlock::Command(command.to_owned())]);
         page
     }
+
+    /// The values of a setting, each with the last word of its key: `alpha 0.5, fixed 20s`; names stand alone.
+    fn in_words(&self, values: &[String]) -> String {
+        let word = |(key, value): (&String, &String)| match key.rsplit('.').next() {
+            Some("name") | None => value.clone(),
+            Some(short) => format!("{short} {value}"),
+        };
+        self.keys.iter().zip(values).map(word).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The answer how a difference between settings is told from chance; `None` if the settings have different numbers of runs.
+fn certainty(samples: &Samples) -> Option<PageAnswer> {
+    let runs = samples.first()?.len();
+    let said = "A difference is clear if the 95 % interval of the differences under the same seeds leaves out 0. More seeds \
+                make intervals narrower.";
+    let noun = if runs == 1 { "seed for each setting" } else { "seeds for each setting" };
+    let are_alike = samples.iter().all(|cell| cell.len() == runs);
+    are_alike.then(|| PageAnswer::new("How sure is that?", said).item(runs.to_string(), noun))
 }

@@ -48,7 +48,7 @@ pub(super) fn create(folder: &Path, shard: SweepShard) -> Result<File> {
             made => return made,
         }
     }
-    Err(Error::other("there are too many files of this shard"))
+    Err(Error::other("the folder has too many files of this shard already; give another folder"))
 }
 
 #[cfg(test)]

@@ -22,12 +22,19 @@ const MEAN: &str = "mean with its 95 % interval";
 /// A key whose values are numbers.
 #[derive(Clone, Debug, PartialEq)]
 struct NumberKey {
-    /// Index of the key.
+    /// Index of the key among the sweep's varied keys.
     n: usize,
     /// Value of the key in each cell; durations in seconds.
     values: Vec<f64>,
     /// Unit of the values: none, per cent, or seconds.
     unit: NumberUnit,
+}
+
+/// A panel of a sweep's plot.
+pub(super) struct SweepPanel {
+    /// Names of the figures that the panel shows, as in `table.csv`: one, or two against each other.
+    pub(super) metrics: Vec<&'static str>,
+    pub(super) panel: ChartPanel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,18 +58,27 @@ impl NumberUnit {
 impl ParameterSweep {
     /// The content of `plot.svg` and of the page's plots.
     pub fn plot(&self, samples: &Samples) -> PanelChart {
-        let measures = Self::measures(samples).told;
-        let mut panels: Vec<ChartPanel> = match self.number_key() {
-            Some(key) => measures.iter().map(|it| self.against_number(&key, it, samples)).collect(),
-            None if self.keys.is_empty() || self.cells.len() > MOST_BARS => Vec::new(),
-            None => measures.iter().map(|measure| self.bars(measure, samples)).collect(),
-        };
-        panels.push(self.scatter(samples));
+        let panels = self.panels(samples).into_iter().map(|it| it.panel).collect();
         PanelChart { title: String::new(), panels }
     }
 
-    /// The first key whose values are all numbers, at least two of them different. Seeds count as
-    /// names.
+    /// The panels of the plot, each with the figure that it shows.
+    pub(super) fn panels(&self, samples: &Samples) -> Vec<SweepPanel> {
+        let measures = Self::measures(samples).told;
+        let of = |it: &ShownFigure, panel| SweepPanel { metrics: vec![it.metric.name], panel };
+        let mut panels: Vec<_> = match self.number_key() {
+            Some(key) => {
+                let panel = |it| of(it, self.against_number(&key, it, samples));
+                measures.iter().map(panel).collect()
+            }
+            None if self.keys.is_empty() || self.cells.len() > MOST_BARS => Vec::new(),
+            None => measures.iter().map(|it| of(it, self.bars(it, samples))).collect(),
+        };
+        panels.push(self.scatter(samples));
+        panels
+    }
+
+    /// The first key whose values are all numbers, at least two of them different. The key of seeds does not count.
     fn number_key(&self) -> Option<NumberKey> {
         let key = |(n, key): (usize, &String)| {
             let all = |unit: NumberUnit| -> Option<Vec<f64>> {
@@ -78,7 +94,7 @@ impl ParameterSweep {
         self.keys.iter().enumerate().find_map(key)
     }
 
-    /// Values of a cell's other keys in words; empty if there is no other key.
+    /// Values, in words, of all keys of a cell except the key at index `but`; empty if there is no other key.
     fn other_values(&self, cell: usize, but: usize) -> String {
         let others = self.keys.iter().zip(&self.values[cell]).enumerate();
         let word = |(_, (key, value)): (usize, (&String, &String))| match key.rsplit('.').next() {
@@ -180,9 +196,8 @@ impl ParameterSweep {
         }
     }
 
-    /// Scatter plot of one figure against another, with each run, and with the means and their intervals; a line joins
-    /// the means if the sweep varies one key with numbers.
-    fn scatter(&self, samples: &Samples) -> ChartPanel {
+    /// Scatter plot of one figure against another, with each run, and with the mean of each setting and its interval.
+    fn scatter(&self, samples: &Samples) -> SweepPanel {
         let first = self.cells.first().map(|cell| &cell.experiment);
         let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
             Some((false, true)) => ["mean_response_s", "mean_bounded_slowdown"],
@@ -194,45 +209,37 @@ impl ParameterSweep {
         let name = |values: &Vec<String>| {
             if values.is_empty() { "runs".to_owned() } else { values.join(", ") }
         };
-        let mut series = Vec::new();
+        let (mut runs, mut means) = (Vec::new(), Vec::new());
         for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
             let at = |sample: &RunSample, of: &ShownFigure| {
                 sample.figure(of.metric.name).map(|figure| of.value(figure))
             };
-            let point =
-                |sample: &RunSample| Some(SeriesPoint::new(at(sample, &x)?, at(sample, &y)?));
+            let point = |sample: &RunSample| {
+                let name = format!("a run of {}", name(values));
+                Some(SeriesPoint { name, ..SeriesPoint::new(at(sample, &x)?, at(sample, &y)?) })
+            };
+            let of_look = |name: String, look, points| PointSeries { name, colour, look, points };
             let points = samples.iter().filter_map(point).collect();
-            series.push(PointSeries {
-                name: name(values),
-                colour,
-                look: PointLook::Sample,
-                points,
+            runs.push(of_look("a run".to_owned(), PointLook::Sample, points));
+            let mean = estimate(samples, x.metric.name).and_then(|along| {
+                let (at, name) = (x.value(along.mean), format!("mean of {}", name(values)));
+                mean(samples, &y, |mean| SeriesPoint { name, ..SeriesPoint::new(at, mean) })
             });
+            let called = format!("{}, mean", name(values));
+            means.push(of_look(called, PointLook::Mean, mean.into_iter().collect()));
         }
-        let means = self.values.iter().zip(samples).filter_map(|(values, samples)| {
-            let along = estimate(samples, x.metric.name)?;
-            let at = x.value(along.mean);
-            let name = format!("mean of {}", name(values));
-            mean(samples, &y, |mean| SeriesPoint { name, ..SeriesPoint::new(at, mean) })
-        });
-        let is_line = self.keys.len() == 1 && self.number_key().is_some();
-        let (look, called) = match is_line {
-            true => (PointLook::Line, "means, in order"),
-            false => (PointLook::Mean, "means"),
-        };
-        let points = means.collect();
-        series.push(PointSeries { name: called.to_owned(), colour: 7, look, points });
         let over = match self.keys.is_empty() {
             true => String::new(),
             false => format!(", over {}", self.keys.join(" and ")),
         };
-        ChartPanel {
+        let panel = ChartPanel {
             title: format!("{} against {}{over}", y.name(), x.name()),
             x: PlotAxis::new(x.heading(), AxisScale::Linear),
             y: PlotAxis::new(y.heading(), AxisScale::Linear),
-            series,
+            series: runs.into_iter().chain(means).collect(),
             ..ChartPanel::default()
-        }
+        };
+        SweepPanel { metrics: vec![x.metric.name, y.metric.name], panel }
     }
 }
 
@@ -248,7 +255,7 @@ fn mean(
     Some(SeriesPoint { interval, ..at(value(of.mean)) })
 }
 
-/// Scale of an axis for these numbers.
+/// Linear or logarithmic scale of an axis that suits these values.
 fn scale_for(values: &[f64]) -> AxisScale {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -10,7 +10,7 @@ pub struct SweepShard {
 }
 
 impl SweepShard {
-    /// The only shard: everything.
+    /// The only shard of a command that is not split: it has all runs.
     pub const ALL: Self = Self { index: 1, count: 1 };
 
     /// Whether the `n`-th run belongs to this shard.
@@ -18,7 +18,7 @@ impl SweepShard {
         n % self.count == self.index - 1
     }
 
-    /// Whether there are other shards.
+    /// Whether the command is split, so that there are other shards.
     pub const fn is_part(self) -> bool {
         self.count > 1
     }

@@ -27,7 +27,7 @@ pub struct SharedInputs {
 }
 
 impl SharedInputs {
-    /// Plan of an experiment; `None` if its scheduler makes none.
+    /// Plan of an experiment; `None` if its scheduler makes no plan.
     ///
     /// # Errors
     ///

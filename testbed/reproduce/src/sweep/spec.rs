@@ -23,7 +23,7 @@ pub struct ReproductionSpec {
     pub trial_seeds: u64,
     /// Settings of the experiments that try factors: pattern of cells, and `key=value`.
     pub trial_set: Vec<(String, String)>,
-    /// Names of the readings that all cells have.
+    /// Names of the factors that are applied to all cells.
     pub readings: Vec<String>,
     /// Settings of every cell, `key=value`.
     pub set: Vec<String>,
@@ -50,7 +50,7 @@ pub struct ReproductionSpec {
     pub words: Vec<String>,
 }
 
-/// The command behind a folder, the same for all shards.
+/// The command whose results a folder has; it is the same for all shards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum FolderSpec {

@@ -12,12 +12,12 @@ use crate::measures::{ShownFigure, ShownFigures};
 use crate::runs::{self, RunRow};
 
 impl ParameterSweep {
-    /// Figures shown to people.
+    /// Selects the figures of a sweep that are shown to people.
     pub fn measures(samples: &Samples) -> ShownFigures {
         ShownFigures::of_runs(samples, &[])
     }
 
-    /// Table for people.
+    /// Table of the sweep's figures for people.
     pub fn table(&self, samples: &Samples) -> TypedTable {
         let columns = Self::measures(samples).told.into_iter().map(|measure| {
             let column = TableColumn::mean(measure.heading()).digits(measure.digits());
@@ -116,7 +116,7 @@ fn figure_names(samples: &Samples) -> BTreeSet<&str> {
     figures.chain(batches).map(String::as_str).collect()
 }
 
-/// Mean of a figure over the runs of a cell.
+/// Mean of a figure over the runs of a cell; `None` if no run has the figure.
 pub(super) fn estimate(samples: &[RunSample], metric: &str) -> Option<Estimate> {
     series(samples, metric).estimate()
 }

@@ -34,16 +34,16 @@ pub trait SampleSource: Sync {
 /// Samples of every cell, in the order of cells and seeds; in a shard, only those that exist.
 pub type Samples = Vec<Vec<RunSample>>;
 
-/// How cells are run.
+/// Seeds, threads and shared data with which cells are run.
 #[derive(Debug)]
 pub struct SweepWork<'a> {
     /// Seeds of all cells, except for cells with a seed of their own.
     pub seeds: RangeInclusive<u64>,
-    /// Number of threads.
+    /// Number of threads on which runs are made.
     pub threads: usize,
-    /// Runs to make; `None` if all have to exist.
+    /// Shard whose runs are made; `None` if no run is made, because all have to exist.
     pub compute: Option<SweepShard>,
-    /// Data shared with other runs.
+    /// Plans and jobs that are shared with other runs.
     pub shared: &'a SharedInputs,
 }
 

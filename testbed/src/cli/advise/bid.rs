@@ -28,7 +28,7 @@ pub(crate) struct BidArgs {
     /// On-demand prices of these types, dollars an hour: the least of them is the bid (Eq. 7)
     #[arg(long, value_delimiter = ',', required_unless_present = "bid", conflicts_with = "bid")]
     on_demand: Vec<Price>,
-    /// The bid, dollars an hour
+    /// The bid, dollars an hour, in place of the least on-demand price
     #[arg(long)]
     bid: Option<Price>,
     /// The job's work
@@ -37,7 +37,7 @@ pub(crate) struct BidArgs {
     /// How long a checkpoint takes
     #[arg(long, default_value = "5m")]
     checkpoint: Span,
-    /// Time to continue on another instance
+    /// Time that it takes to continue on another instance
     #[arg(long, default_value = "5m")]
     restart: Span,
     #[command(flatten)]

@@ -23,16 +23,16 @@ pub(crate) struct CheckpointsArgs {
     /// How long a checkpoint takes
     #[arg(long, default_value = "1m")]
     checkpoint: Span,
-    /// Time to continue from a checkpoint on another VM
+    /// Time that it takes to continue from a checkpoint on another VM
     #[arg(long, default_value = "1m")]
     restart: Span,
-    /// Unit in which times are counted
+    /// Step of the dynamic program, in whose multiples times are counted
     #[arg(long, default_value = "1m")]
     step: Span,
     /// How the recursion is read: conditional, or artifact as its authors computed it
     #[arg(long, default_value = "conditional", value_parser = named::<DpMode>)]
     mode: DpMode,
-    /// Mean time to failure of the Young-Daly interval beside it
+    /// Mean time to failure for the Young-Daly interval that is shown beside the plan
     #[arg(long, default_value = "1h")]
     mttf: Span,
     #[command(flatten)]

@@ -12,7 +12,7 @@ pub(super) struct Job {
     /// Work of the job, such as 5h
     #[arg(long)]
     pub(super) job: Span,
-    /// Age of the VM that is there
+    /// Age of the existing VM
     #[arg(long, default_value = "0s")]
     pub(super) age: Span,
     /// How long VMs live: the keys of an [[interruption]] of lifetimes, such as 'mean = "6h"', or a file

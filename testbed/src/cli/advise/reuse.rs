@@ -15,7 +15,7 @@ use dormouse_experiment::law;
 pub(crate) struct ReuseArgs {
     #[command(flatten)]
     of: Job,
-    /// What is compared: expected-time-corrected, expected-time as Eq. 8 is printed, or probability
+    /// What decides between the VMs: expected-time-corrected, expected-time as Eq. 8 is printed, or probability
     #[arg(long, default_value = "expected-time-corrected", value_parser = named::<ReusePolicy>)]
     policy: ReusePolicy,
     #[command(flatten)]
@@ -33,7 +33,7 @@ impl ReuseArgs {
         let both = compare(at, work);
         if work <= 0.0 || lifetimes.law().cdf(at) >= 1.0 {
             let what =
-                format!("--job {job} --age {age}: there is no such job, or no VM gets so old");
+                format!("--job {job} --age {age}: the job has no work, or no VM reaches this age");
             return Err(Failure::BadInput(format!(
                 "{what}: give a job longer than 0s and another age or --model"
             )));

@@ -12,14 +12,14 @@ use crate::cli::print::show;
 use dormouse_experiment::command_line;
 use dormouse_report::output::write_in;
 
-/// Destination of advice.
+/// Options for where advice goes: into files, or printed as text or JSON.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(super) struct Where {
-    /// Leave table.csv, plot.svg and report.html there
+    /// Folder in which to leave table.csv, plot.svg and report.html
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Print as JSON
+    /// Print the advice as JSON
     #[arg(long)]
     json: bool,
 }

@@ -15,7 +15,7 @@ const REGION: &str = "us-east-1";
 /// Most instance types that are named individually.
 const SHOWN: usize = 24;
 
-/// Reads a whole catalogue.
+/// Reads a whole catalogue of instance types.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let file = read_file(&args.file, |source| read_types(source, &chosen))?;
@@ -44,6 +44,13 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     }
     found.left_out = json!(file.left_out);
     found.experiment = format!("[cloud]\ncatalogue = {}\n", args.quoted());
+    if sold(Market::Spot) + sold(Market::OnDemand) == 0
+        && let Some(name) = file.types.keys().next()
+    {
+        found.oddities.push("it has no prices: give those of the types that you use".to_owned());
+        found.experiment += "\n[cloud.type-prices]\n";
+        found.experiment += &format!("\"{name}\" = {{ on-demand = PRICE, spot = PRICE }}\n");
+    }
     Ok(found)
 }
 

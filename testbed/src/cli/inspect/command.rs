@@ -27,7 +27,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
             true => "it is a pipe",
             false => "it is a device or socket",
         };
-        return Err(args.refused(what, "give a file: it is read more than once"));
+        return Err(args.refused(what, "save it as a file first, since it is read more than once"));
     }
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::InvalidData => {
@@ -47,8 +47,8 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         return Err(args.refused(what, remedy));
     }
     let Some(kind) = Kind::detect(&head, &args.chosen()).map_err(unreadable)? else {
-        let what = format!("it begins with '{}', as no file of a known kind does", head.begins());
-        return Err(args.refused(what, format!("known are {}", Kind::listed())));
+        let what = format!("it begins with '{}', which no known kind of file does", head.begins());
+        return Err(args.refused(what, format!("give one of these: {}", Kind::listed())));
     };
     let found = kind.inspect(args, &head)?;
     show(args.json, &found, || found.to_string().trim_end().to_owned())?;

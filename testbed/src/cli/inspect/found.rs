@@ -19,20 +19,20 @@ pub(super) struct Found {
     packing: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) separator: Option<String>,
-    /// The detected columns, each with its heading, in words.
+    /// The columns of the inspected file that were detected, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
-    /// Headings of columns that are not read.
+    /// Headings of columns of the inspected file that are not read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) unused: Vec<String>,
     #[serde(serialize_with = "as_map")]
     facts: Vec<(String, String)>,
-    /// Counts of entries that were left out or changed, by reason.
+    /// Counts of the inspected file's entries that were left out or changed, by reason.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) left_out: Value,
-    /// Oddities of the file, in words.
+    /// Oddities of the inspected file, in words.
     pub(super) oddities: Vec<String>,
-    /// Lines of an experiment file that use this file.
+    /// Lines of an experiment file that use the inspected file.
     pub(super) experiment: String,
 }
 
@@ -71,7 +71,7 @@ impl Found {
         self.kind
     }
 
-    /// Adds a fact that was read from the file.
+    /// Adds a fact that was read from the inspected file, with its name.
     pub(super) fn fact(&mut self, name: impl Into<String>, value: impl ToString) {
         self.facts.push((name.into(), value.to_string()));
     }

@@ -8,12 +8,12 @@ use dormouse_input::{Packing, Row, Rows, Source};
 /// The beginning of a file.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Packing of the file, detected from its first bytes.
+    /// Packing of the inspected file, detected from its first bytes.
     pub(super) packing: Packing,
     is_json: bool,
     /// First bytes of the file, unpacked.
     bytes: Vec<u8>,
-    /// Name of the character that separates the cells of a row.
+    /// Name of the character that separates the cells of a row; `None` for a file without such rows.
     separator: Option<&'static str>,
 }
 
@@ -39,17 +39,17 @@ impl Head {
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
     }
 
-    /// Whether the file contains only blanks.
+    /// Whether the inspected file contains only blanks.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.iter().all(u8::is_ascii_whitespace)
     }
 
-    /// Whether the file is JSON.
+    /// Whether the inspected file is JSON.
     pub(super) const fn is_json(&self) -> bool {
         self.is_json
     }
 
-    /// Whether the file is JSON that has a key of this name near its beginning.
+    /// Whether the inspected file is JSON that has a key of this name near its beginning.
     pub(super) fn has_key(&self, key: &str) -> bool {
         let key = format!("\"{key}\"");
         self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
@@ -73,24 +73,24 @@ impl Head {
         &self.bytes
     }
 
-    /// The lines of the beginning of the file; the last one may be cut off.
+    /// The lines of the beginning of the inspected file; the last one may be cut off.
     pub(super) fn lines(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy)
     }
 
-    /// The first line that is not blank.
+    /// The first line of the inspected file that is not blank.
     fn line(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
     }
 
-    /// The first characters of the file, for a message.
+    /// The first characters of the inspected file, for a message.
     pub(super) fn begins(&self) -> String {
         const SHOWN: usize = 60;
         self.line().chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect()
     }
 
-    /// The bytes of the beginning, to be read like a file.
+    /// The first bytes of the inspected file, to be read like a file.
     pub(super) fn as_file(&self) -> Cursor<Vec<u8>> {
         Cursor::new(self.bytes.clone())
     }

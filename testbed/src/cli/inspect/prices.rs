@@ -28,8 +28,13 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     if series.is_empty() {
         return Err(args.refused("it has no prices", "write rows like: 2009-12-01 01:43:17,0.425"));
     }
-    let format = if head.is_json() { "JSON of EC2's price history" } else { "table" };
-    let mut found = Found::new(args, head, ("spot prices", format));
+    let is_rows = all.form.starts_with("rows");
+    let format = match (head.is_json(), is_rows) {
+        (true, _) => "JSON of EC2's price history",
+        (false, true) => "table",
+        (false, false) => all.form.split(" (").next().unwrap_or_default(),
+    };
+    let mut found = Found::new(args, head, ("spot prices", format.to_owned()));
     if !head.is_json()
         && let Some((_, columns)) = all.form.split_once(": ")
     {

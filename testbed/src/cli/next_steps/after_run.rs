@@ -40,7 +40,8 @@ pub(in crate::cli) fn after_run(results: &RunResults<'_>, folder: &Path) -> Vec<
     explain.into_iter().chain([watch, other]).collect()
 }
 
-/// The name of a task, request or job of the run for the `explain` command, and what that command explains about it.
+/// The name of a task, request or job of the run for the `explain` command, and what that command explains about it; `None` if the
+/// run has no such item.
 fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     if let Some(record) = results.record.as_ref().filter(|record| !record.tasks.is_empty()) {
         let tasks = record.tasks.iter().enumerate();

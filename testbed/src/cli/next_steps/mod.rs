@@ -1,7 +1,7 @@
 //! The next steps after a command: commands that are worth typing, printed at its end.
 //!
 //! They are printed at the end of every such command, because the paths in them differ, and once however many runs a
-//! command made. Only people get them: nothing is printed if standard output or error is no terminal, with `--quiet` or
+//! command made. Only people get them: nothing is printed if standard output or error is not a terminal, with `--quiet` or
 //! `--json`, or with `DORMOUSE_HINTS=0` in the environment.
 
 mod after_files;

@@ -5,6 +5,7 @@ use std::io::IsTerminal as _;
 use dormouse_experiment::command_line;
 
 use crate::cli::args::Say;
+use crate::cli::terminal;
 use crate::said;
 
 /// Environment variable that turns next steps off.
@@ -33,11 +34,16 @@ pub(in crate::cli) fn pasted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) 
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The next steps one below the other, each with a comment, so that a whole line can be pasted.
-pub(in crate::cli) fn aligned(indent: &str, steps: &[NextStep]) -> String {
+/// The next steps one below the other, each with a comment, so that a whole line can be pasted. Where the lines are wider
+/// than a terminal of this width, each comment stands above its command.
+pub(in crate::cli) fn aligned(indent: &str, steps: &[NextStep], terminal: Option<u16>) -> String {
     let width = steps.iter().map(|step| step.line.chars().count()).max().unwrap_or_default();
-    let lines =
-        steps.iter().map(|NextStep { line, why }| format!("{indent}{line:<width$}  # {why}"));
+    let comment = steps.iter().map(|step| step.why.chars().count()).max().unwrap_or_default();
+    let has_room = |columns: u16| indent.len() + width + 4 + comment <= usize::from(columns);
+    let lines = steps.iter().map(|NextStep { line, why }| match terminal.is_none_or(has_room) {
+        true => format!("{indent}{line:<width$}  # {why}"),
+        false => format!("{indent}# {why}\n{indent}{line}"),
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -51,7 +57,8 @@ pub(in crate::cli) fn say(say: Say, steps: impl FnOnce() -> Vec<NextStep>) {
     let mut steps = steps();
     steps.truncate(3);
     if !steps.is_empty() {
-        said::line(&format!("\n  next\n{}", aligned("    ", &steps)));
+        let width = terminal::stderr_width();
+        said::line(&format!("\n  next\n{}", aligned("    ", &steps, width)));
     }
 }
 
@@ -69,6 +76,9 @@ mod tests {
     fn a_line_can_be_pasted_whole() {
         let steps =
             [NextStep::new("dormouse list", "all"), NextStep::new("dormouse check r", "it")];
-        assert_eq!(aligned("", &steps), "dormouse list     # all\ndormouse check r  # it");
+        assert_eq!(aligned("", &steps, None), "dormouse list     # all\ndormouse check r  # it");
+        let narrow = "# all\ndormouse list\n# it\ndormouse check r";
+        assert_eq!(aligned("", &steps, Some(20)), narrow);
+        assert_eq!(aligned("", &steps, Some(23)), aligned("", &steps, None));
     }
 }

@@ -138,18 +138,23 @@ impl DescribeArgs {
             .column(TableColumn::number("mean, $").named("mean_usd").digits(4), |it| {
                 it.of.mean_usd
             });
+        // The last price of a record holds for no time in it, and may be its least or its highest all the same.
+        table = table.column(TableColumn::number("least, $").named("least_usd").digits(4), |it| {
+            recorded_prices(it).min().map(usd)
+        });
         for (title, name, part) in [
-            ("least, $", "least_usd", 0.0),
             ("median, $", "median_usd", 0.5),
             ("90 %, $", "p90_usd", 0.9),
             ("95 %, $", "p95_usd", 0.95),
             ("99 %, $", "p99_usd", 0.99),
-            ("most, $", "most_usd", 1.0),
         ] {
             table = table.column(TableColumn::number(title).named(name).digits(4), move |it| {
                 usd(it.of.price_quantile(part))
             });
         }
+        table = table.column(TableColumn::number("most, $").named("most_usd").digits(4), |it| {
+            recorded_prices(it).max().map(usd)
+        });
         let volatility = TableColumn::number("volatility, %").named("volatility_pct").digits(1);
         table = table.column(volatility, |it| 100.0 * it.of.volatility());
         let Some(bid) = self.bid else { return table.into() };
@@ -172,6 +177,11 @@ impl DescribeArgs {
             )
             .into()
     }
+}
+
+/// All prices of a record, in order of time.
+fn recorded_prices(it: &Described) -> impl Iterator<Item = Price> {
+    it.trace.steps().iter().map(|(_, price)| *price)
 }
 
 fn usd(price: Price) -> f64 {

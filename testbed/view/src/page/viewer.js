@@ -18,6 +18,12 @@
     title.remove();
   }
 
+  // Of a figure in two shapes the one that is in sight: the wide one, or that of a phone.
+  const svgOf = (figure) => {
+    const all = [...figure.querySelectorAll("svg")];
+    return all.find((svg) => svg.getClientRects().length > 0) ?? all[0];
+  };
+
   const textAt = (target, root) => {
     for (let node = target; node && node !== root; node = node.parentNode) {
       if (texts.has(node)) return texts.get(node);
@@ -43,7 +49,7 @@
     show("");
   };
   const step = (figure, by) => {
-    const items = [...figure.querySelectorAll(".item:not(.out)")].filter((item) => texts.has(item));
+    const items = [...svgOf(figure).querySelectorAll(".item:not(.out)")].filter((item) => texts.has(item));
     if (!items.length) return;
     const from = items.indexOf(at);
     const to = from < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, from + by));
@@ -59,7 +65,7 @@
   for (const figure of document.querySelectorAll("figure")) {
     figure.addEventListener("pointermove", (event) => show(textAt(event.target, figure), event.clientX, event.clientY));
     figure.addEventListener("pointerleave", () => show(""));
-    const svg = figure.querySelector("svg");
+    const svg = svgOf(figure);
     const box = figure.querySelector(".view") ?? figure;
     if (box === figure && svg?.querySelector(".item")) {
       figure.tabIndex = 0;
@@ -79,7 +85,7 @@
   }
 
   const explore = (figure) => {
-    const svg = figure.querySelector("svg");
+    const svg = svgOf(figure);
     if (!svg) return;
     const whole = svg.viewBox.baseVal;
     const all = { x: whole.x, y: whole.y, w: whole.width, h: whole.height };
@@ -154,7 +160,9 @@
     tools.className = "tools";
     const input = document.createElement("input");
     input.type = "search";
-    input.placeholder = "show only: a VM, a task or a job";
+    const names = [...svg.querySelectorAll(".item")].map((item) => texts.get(item) ?? "").join("\n");
+    const kinds = [["a VM", /\bvm\d/i], ["a task", /\btask ?\d/i], ["a job", /\bjob ?\d/i]].filter(([, is]) => is.test(names));
+    input.placeholder = `show only: ${kinds.map(([kind]) => kind).join(" or ") || "a name"}`;
     input.setAttribute("aria-label", input.placeholder);
     input.addEventListener("input", () => filter(input.value));
     tools.append(input);

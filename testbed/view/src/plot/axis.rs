@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::svg::{line, text};
 use super::text::width;
-use crate::number::fixed;
+use crate::number::{fixed, grouped};
 use crate::time_unit::TimeUnit;
 
 /// Font size of tick labels, in pixels.
@@ -45,7 +45,7 @@ impl PlotAxis {
     }
 }
 
-/// A scale with its range of data, and its range on paper in pixels.
+/// A scale with its range of data, and its range in the drawing in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LaidAxis {
     data: (f64, f64),
@@ -95,7 +95,12 @@ impl LaidAxis {
         Self { data, paper, scale }
     }
 
-    /// Position of a value on paper, in pixels; for a value outside the scale, the position of the nearest end.
+    /// The same scale, moved along the drawing by this many pixels.
+    pub(super) fn moved(self, by: f64) -> Self {
+        Self { paper: (self.paper.0 + by, self.paper.1 + by), ..self }
+    }
+
+    /// Position of a value in the drawing, in pixels; for a value outside the scale, the position of the nearest end.
     pub(super) fn at(&self, x: f64) -> f64 {
         let (low, high) = self.data;
         let x = x.clamp(low, high);
@@ -107,7 +112,7 @@ impl LaidAxis {
         self.paper.0 + share * (self.paper.1 - self.paper.0)
     }
 
-    /// Whether a value can be drawn.
+    /// Whether the scale can show a value: the value has to be finite and, on a logarithmic scale, above 0.
     pub(super) fn shows(&self, x: f64) -> bool {
         x.is_finite() && (self.scale != AxisScale::Logarithmic || x > 0.0)
     }
@@ -188,7 +193,7 @@ impl LaidAxis {
                     _ => (1.0, ""),
                 };
                 let digits = (-libm::floor(libm::log10(step / scale) + 1e-9)).clamp(0.0, 9.0);
-                let label = |tick: f64| format!("{}{unit}", fixed(tick / scale, digits as usize));
+                let label = |tick: f64| grouped(&fixed(tick / scale, digits as usize)) + unit;
                 even_ticks(low, high, step).into_iter().map(|tick| (tick, label(tick))).collect()
             }
         }

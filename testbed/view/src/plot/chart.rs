@@ -59,7 +59,7 @@ pub struct SeriesPoint {
     pub y: f64,
     /// The ends of the point's confidence interval, along the vertical axis where there is one.
     pub interval: Option<(f64, f64)>,
-    /// Name shown where the point is pointed at; empty: the name of its series.
+    /// Name shown when the pointer is on the point; empty: the name of its series is shown.
     pub name: String,
     /// A short name that is written beside the point where there is room; empty for none.
     pub label: String,
@@ -67,12 +67,14 @@ pub struct SeriesPoint {
 
 /// Width of a panel (`WIDTH`), free room at its right (`RIGHT`), and height between its axes (`PLOT_HEIGHT`), in
 /// pixels.
-const WIDTH: f64 = 500.0;
+const WIDTH: f64 = 440.0;
 const RIGHT: f64 = 16.0;
-const PLOT_HEIGHT: f64 = 230.0;
+const PLOT_HEIGHT: f64 = 200.0;
 /// Height of a row (`ROW`), and of a bar on it (`BAR`), in pixels.
 const ROW: f64 = 22.0;
 const BAR: f64 = 12.0;
+/// Greatest number of points of a line that are drawn as marks.
+const MOST_DOTS: usize = 40;
 /// Greatest number of panels side by side in a file.
 const ABREAST: usize = 3;
 
@@ -181,10 +183,29 @@ impl ChartPanel {
                     transform={ "translate(14 " (Px(f64::midpoint(top, bottom))) ") rotate(-90)" } { (self.y.label) }
             }
             (limits(&self.limits, &across, (top, bottom)))
-            @for series in &self.series { (series.draw(&across, &up, self.has_rows())) }
+            @for series in &self.series {
+                (series.draw(&across.moved(self.shift(series.colour)), &up, self.has_rows()))
+            }
             (self.labels(&across, &up, &frame))
         };
         SvgDrawing { width: WIDTH, height: bottom + 42.0, label: self.spoken(), content }
+    }
+
+    /// Pixels by which the series of this colour are moved to the right, so that the intervals of several lines at the
+    /// same values do not cover each other; 0 where there is one line, and where a line has many points.
+    fn shift(&self, colour: usize) -> f64 {
+        const APART: f64 = 6.0;
+        let is_line = |series: &&PointSeries| {
+            series.look == PointLook::Line && series.points.iter().any(|p| p.interval.is_some())
+        };
+        let lines: Vec<&PointSeries> = self.series.iter().filter(is_line).collect();
+        let place = lines.iter().position(|line| line.colour == colour);
+        let (Some(place), true) = (place, lines.iter().all(|line| line.points.len() <= 15)) else {
+            return 0.0;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a few lines")]
+        let from_middle = place as f64 - (lines.len() - 1) as f64 / 2.0;
+        from_middle * APART
     }
 
     /// Description of the panel for people who can't see it: its title, axes and series.
@@ -206,15 +227,23 @@ impl ChartPanel {
     }
 
     fn entries(&self) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
-        for series in self.series.iter().filter(|s| self.has_rows() || !s.points.is_empty()) {
-            let is_new = entries.iter().all(|(name, _)| *name != series.name);
-            if is_new && !series.name.is_empty() {
-                // Rows have colours of their own.
-                let k = if self.has_rows() { 7 } else { series.colour };
-                entries.push((series.name.clone(), key(series.look, k)));
+        let (mut entries, mut of_several): (Vec<Entry>, Vec<Entry>) = (Vec::new(), Vec::new());
+        let shown = || self.series.iter().filter(|s| self.has_rows() || !s.points.is_empty());
+        for series in shown().filter(|series| !series.name.is_empty()) {
+            let is_alike =
+                |other: &&PointSeries| other.name == series.name && other.colour != series.colour;
+            // Rows have colours of their own; what has several colours is grey in the key, and its last.
+            let is_of_several = !self.has_rows() && shown().any(|other| is_alike(&other));
+            let is_grey = self.has_rows() || is_of_several;
+            let to = if is_of_several { &mut of_several } else { &mut entries };
+            if to.iter().all(|(name, _)| *name != series.name) {
+                let k = if is_grey { 7 } else { series.colour };
+                let is_long = series.look == PointLook::Line && series.points.len() > MOST_DOTS;
+                let look = if is_long { PointLook::Tie } else { series.look };
+                to.push((series.name.clone(), key(look, k)));
             }
         }
+        entries.append(&mut of_several);
         // A single line needs no key: the panel's title describes it.
         if self.has_rows() || entries.len() > 1 { entries } else { Vec::new() }
     }
@@ -275,20 +304,28 @@ impl PointSeries {
                     (whisker((low, y), (high, y)))
                     @for end in [low, high] { (whisker((end, y - 4.0), (end, y + 4.0))) }
                 } @else if let Some((low, high)) = p.interval {
+                    @let (x, high) = (across.at(p.x), up.at(high));
                     @let low = if up.shows(low) { up.at(low) } else { up.paper.0 };
-                    (whisker((across.at(p.x), low), (across.at(p.x), up.at(high))))
+                    (whisker((x, low), (x, high)))
+                    @for end in [low, high] { (whisker((x - 4.0, end), (x + 4.0, end))) }
                 }
             }
         };
         match self.look {
-            PointLook::Line => {
+            PointLook::Line | PointLook::Area => {
                 let path: Vec<String> =
                     points().map(|p| format!("{} {}", Px(at(p).0), Px(at(p).1))).collect();
+                let ends = points().next().zip(points().next_back());
                 html! {
+                    @if let Some((first, last)) = ends.filter(|_| self.look == PointLook::Area) {
+                        path class={ "area " (k) }
+                            d={ "M" (path.join("L")) "L" (Px(at(last).0)) " " (Px(up.at(0.0)))
+                                "L" (Px(at(first).0)) " " (Px(up.at(0.0))) "z" } {}
+                    }
                     @if path.len() > 1 { path class={ "line " (k) } d={ "M" (path.join("L")) } {} }
                     (whiskers)
                     // Dots on a long line would be a thicker line.
-                    @if path.len() <= 40 {
+                    @if path.len() <= MOST_DOTS {
                         @for p in points() { (mark(self.look, self.colour, at(p), &words(p))) }
                     }
                 }
@@ -335,12 +372,16 @@ mod tests {
     use super::*;
 
     fn series(name: &str, look: PointLook) -> PointSeries {
-        let points = [(0.3, 1.0), (0.6, f64::NAN), (0.9, 4.0)].map(|(x, y)| SeriesPoint {
+        series_of(name, look, &[(0.3, 1.0), (0.6, f64::NAN), (0.9, 4.0)])
+    }
+
+    fn series_of(name: &str, look: PointLook, points: &[(f64, f64)]) -> PointSeries {
+        let points = points.iter().map(|&(x, y)| SeriesPoint {
             interval: Some((y - 2.0, y + 1.0)),
             label: name.to_owned(),
             ..SeriesPoint::new(x, y)
         });
-        PointSeries { name: name.to_owned(), colour: 11, look, points: points.into() }
+        PointSeries { name: name.to_owned(), colour: 11, look, points: points.collect() }
     }
 
     #[test]
@@ -368,8 +409,26 @@ mod tests {
             let svg = PanelChart { title: "t".into(), panels: vec![panel.clone(), panel] }.to_svg();
             assert!(svg.contains("a &amp; b") && svg.contains("&lt;x&gt;"), "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-            assert_eq!(svg.matches("<circle class=\"item mean").count(), 4, "{scale:?}: {svg}");
+            assert_eq!(svg.matches("<path class=\"item mean").count(), 4, "{scale:?}: {svg}");
         }
+    }
+
+    /// Rings of two colours have one name: the key has it once, in grey, after the names of one colour each.
+    #[test]
+    fn what_has_several_colours_is_grey_in_the_key() {
+        let series = |name: &str, colour, look| PointSeries {
+            colour,
+            ..series_of(name, look, &[(0.3, 1.0)])
+        };
+        let rings = |colour| series("the paper's", colour, PointLook::Ring);
+        let means = [series("hads", 0, PointLook::Mean), series("lazy", 1, PointLook::Mean)];
+        let [hads, lazy] = means;
+        let panel =
+            ChartPanel { series: vec![hads, rings(0), lazy, rings(1)], ..ChartPanel::default() };
+        let entries = panel.entries();
+        let names: Vec<_> = entries.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["hads", "lazy", "the paper's"]);
+        assert!(entries[2].1.0.contains("ring k7") && entries[1].1.0.contains("mean k1"));
     }
 
     #[test]
@@ -397,8 +456,9 @@ mod tests {
         let svg = panel.to_svg();
         assert!(svg.contains("sc2/&lt;hads&gt;, mean: 11 (95 % interval 10.4 to 11.6)"), "{svg}");
         assert!(svg.contains("the paper's: 14") && svg.contains("deadline"));
-        // One more sample is in the legend.
-        assert_eq!(svg.matches("class=\"item faint").count(), 3, "{svg}");
+        // The sample in the legend is nothing that keys go to.
+        assert_eq!(svg.matches("class=\"item faint").count(), 2, "{svg}");
+        assert_eq!(svg.matches("class=\"faint").count(), 1, "{svg}");
     }
 
     #[test]
@@ -429,14 +489,30 @@ mod tests {
         assert!(svg.contains("mean: 8 (95 % interval 7 to 9)"), "{svg}");
     }
 
+    /// Two lines with intervals at the same values are drawn beside each other, the runs of each with it.
+    #[test]
+    fn lines_at_the_same_values_stand_apart() {
+        let of = |colour, look, interval| PointSeries {
+            colour,
+            look,
+            name: format!("line {colour}"),
+            points: vec![SeriesPoint { interval, ..SeriesPoint::new(1.0, 2.0) }],
+        };
+        let line = |colour| of(colour, PointLook::Line, Some((1.0, 3.0)));
+        let mut panel = ChartPanel { series: vec![line(0)], ..ChartPanel::default() };
+        assert_eq!(panel.shift(0).abs(), 0.0, "a line alone stays where it is");
+        panel.series.extend([line(4), of(4, PointLook::Sample, None)]);
+        assert_eq!([0, 4, 7].map(|colour| panel.shift(colour)), [-3.0, 3.0, 0.0]);
+    }
+
     #[test]
     fn a_file_has_three_panels_to_a_line() {
         let panel =
             ChartPanel { x: PlotAxis::new("load", AxisScale::Linear), ..ChartPanel::default() };
         let svg =
             |n: usize| PanelChart { title: "t".into(), panels: vec![panel.clone(); n] }.to_svg();
-        assert!(svg(1).contains("width=\"500\""), "{}", svg(1));
-        assert!(svg(4).contains("width=\"1500\""), "{}", svg(4));
+        assert!(svg(1).contains("width=\"440\""), "{}", svg(1));
+        assert!(svg(4).contains("width=\"1320\""), "{}", svg(4));
         assert_eq!(svg(4).matches("translate(0 ").count(), 2, "the fourth begins a line");
     }
 }

@@ -1,5 +1,6 @@
 //! Gantt charts: lanes of rows over time.
 
+mod animate;
 mod draw;
 mod layout;
 
@@ -8,6 +9,7 @@ use std::ops::Range;
 
 use dormouse_units::{Tier, Time};
 
+pub use self::animate::PlayedWork;
 use super::limits::PlotLimit;
 use crate::time_unit::TimeUnit;
 
@@ -57,7 +59,7 @@ pub struct GanttLane {
     pub measure: Option<LaneMeasure>,
 }
 
-/// A quantity over time.
+/// A quantity of a machine over time, drawn below the rows of its lane.
 #[derive(Clone, Debug, Default)]
 pub struct LaneMeasure {
     /// Name of the quantity: a noun with its unit, such as `CPU credits`.
@@ -97,21 +99,21 @@ pub struct GanttPlace {
 /// The filling of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BarFill {
-    /// Work, in the colour of this number.
+    /// The bar shows work, in the colour with this number.
     Work(usize),
-    /// A VM that boots.
+    /// The bar shows a VM that boots.
     Boot,
-    /// A VM that is hibernated.
+    /// The bar shows a hibernated VM.
     Hibernated,
-    /// A fault that the experiment injects.
+    /// The bar shows a fault that the experiment injects.
     Fault,
-    /// Drawn over work: the time in which a burstable VM ran at its baseline.
+    /// The bar is drawn over work: it shows the time in which a burstable VM ran at its baseline.
     Baseline,
-    /// Drawn over work: the time that was computed in vain.
+    /// The bar is drawn over work: it shows computing time that was lost.
     Lost,
 }
 
-/// An event at an instant.
+/// A mark on the chart for an event at an instant.
 #[derive(Clone, Debug)]
 pub struct GanttMark {
     /// Rows that the event concerns; the mark is drawn in the middle of the first one.
@@ -127,9 +129,9 @@ pub struct GanttMark {
 /// Kind of an event at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkKind {
-    /// A checkpoint was kept.
+    /// A checkpoint of a task was stored.
     Checkpoint,
-    /// A task was stolen.
+    /// A task was stolen by the lane's VM from the queue of another VM.
     Stolen,
     /// The tiers of a job were swapped.
     Swapped,
@@ -169,7 +171,7 @@ impl BarFill {
         }
     }
 
-    /// Whether the fill lies over work.
+    /// Whether the fill is drawn over bars of work.
     pub(crate) const fn is_overlay(self) -> bool {
         matches!(self, Self::Baseline | Self::Lost)
     }

@@ -6,12 +6,12 @@ use super::axis::LaidAxis;
 use super::svg::{Px, text, title};
 use super::text::width;
 
-/// A value that should not be passed, or should be reached.
+/// A named value on an axis, drawn as a line, that should not be passed or should be reached, such as a deadline.
 #[derive(Clone, Debug, Default)]
 pub struct PlotLimit {
-    /// Name of the value.
+    /// Name of the limit, written at its line.
     pub name: String,
-    /// The value itself, along the axis.
+    /// Place of the limit's line, as a value on the axis.
     pub at: f64,
 }
 

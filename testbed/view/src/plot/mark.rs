@@ -9,20 +9,22 @@ use crate::number::short;
 /// Look of points, the same in all figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PointLook {
-    /// Points are joined by a line; if they are few, each has a dot.
+    /// Points are joined by a line; if they are few, each has the mark of its colour.
     #[default]
     Line,
-    /// Faint dots: single samples.
+    /// Points are joined by a line, and the area down to 0 is filled.
+    Area,
+    /// Points are faint dots, for single samples.
     Sample,
-    /// Discs: means, with their intervals.
+    /// Points are marks, for means with their intervals; each colour has a mark of its own.
     Mean,
-    /// Rings: values that a paper prints.
+    /// Points are rings, for values that a paper prints.
     Ring,
-    /// Diamonds: live runs.
+    /// Points are diamonds, for live runs.
     Live,
-    /// Columns from 0; on rows, bars from 0.
+    /// Points are columns from 0 or, in a panel with rows, bars from 0.
     Column,
-    /// Thin lines: every two points are the ends of one line.
+    /// Points are ends of thin lines: every two points are joined.
     Tie,
 }
 
@@ -39,10 +41,11 @@ pub(super) fn words(name: &str, value: f64, interval: Option<(f64, f64)>) -> Str
     format!("{name}: {}{interval}", short(value))
 }
 
-/// A mark of this look at a point; `words` are shown where it is pointed at.
+/// A mark of this look, in the colour with the number `k`, at a point; `words` are shown when the pointer or a key is on the mark,
+/// if there are any.
 pub(super) fn mark(look: PointLook, k: usize, (x, y): (f64, f64), words: &str) -> Markup {
     let (radius, class) = match look {
-        PointLook::Line | PointLook::Tie => (2.4, "solid"),
+        PointLook::Line | PointLook::Area | PointLook::Tie => (3.2, "solid"),
         PointLook::Sample => (3.0, "faint"),
         PointLook::Mean | PointLook::Column => (5.0, "mean"),
         PointLook::Ring => (6.5, "ring"),
@@ -51,16 +54,61 @@ pub(super) fn mark(look: PointLook, k: usize, (x, y): (f64, f64), words: &str) -
             return html! { path class={ "item live " (colour(k)) } d=(d) { (title(words)) } };
         }
     };
-    html! {
-        circle class={ "item " (class) " " (colour(k)) } cx=(Px(x)) cy=(Px(y)) r=(radius) { (title(words)) }
+    let has_shape = matches!(look, PointLook::Line | PointLook::Area | PointLook::Mean);
+    // Only what says something is an item that keys go to.
+    let item = if words.is_empty() { "" } else { "item " };
+    let class = format!("{item}{class} {}", colour(k));
+    match SHAPES[k % COLOURS].filter(|_| has_shape) {
+        Some(shape) => {
+            let at =
+                |(dx, dy): &(f64, f64)| format!("{} {}", Px(x + dx * radius), Px(y + dy * radius));
+            let corners: Vec<String> = shape.iter().map(at).collect();
+            html! { path class=(class) d={ "M" (corners.join("L")) "z" } { (title(words)) } }
+        }
+        None => html! {
+            circle class=(class) cx=(Px(x)) cy=(Px(y)) r=(radius) { (title(words)) }
+        },
     }
 }
 
-/// A look's mark in a legend, 18 pixels wide.
+/// Corners of the mark of each colour, in radii from its middle; `None` is a disc. Who can't tell two colours apart can
+/// tell their marks.
+const SHAPES: [Option<&[(f64, f64)]>; COLOURS] = [
+    None,
+    Some(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+    Some(&[(0.0, -1.25), (1.15, 0.85), (-1.15, 0.85)]),
+    Some(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]),
+    Some(&[(0.0, 1.25), (1.15, -0.85), (-1.15, -0.85)]),
+    Some(&[
+        (-0.4, -1.2),
+        (0.4, -1.2),
+        (0.4, -0.4),
+        (1.2, -0.4),
+        (1.2, 0.4),
+        (0.4, 0.4),
+        (0.4, 1.2),
+        (-0.4, 1.2),
+        (-0.4, 0.4),
+        (-1.2, 0.4),
+        (-1.2, -0.4),
+        (-0.4, -0.4),
+    ]),
+    Some(&[(0.0, -1.2), (1.14, -0.37), (0.7, 0.97), (-0.7, 0.97), (-1.14, -0.37)]),
+    None,
+];
+
+/// The mark of a look in the colour with the number `k`, for a legend, 18 pixels wide.
 pub(super) fn key(look: PointLook, k: usize) -> Markup {
     match look {
-        PointLook::Line => html! { path class={ "line " (colour(k)) } d="M0 0H18" {} },
-        PointLook::Tie => html! { path class={ "thin " (colour(k)) } d="M0 0H18" {} },
+        PointLook::Line => html! {
+            path class={ "line " (colour(k)) } d="M0 0H18" {}
+            (mark(look, k, (9.0, 0.0), ""))
+        },
+        PointLook::Area => html! {
+            rect class={ "area " (colour(k)) } y="-5" width="18" height="10" {}
+            path class={ "line " (colour(k)) } d="M0 -5H18" {}
+        },
+        PointLook::Tie => html! { path class={ "line " (colour(k)) } d="M0 0H18" {} },
         PointLook::Column => {
             html! { rect class={ "solid " (colour(k)) } y="-5" width="18" height="10" {} }
         }

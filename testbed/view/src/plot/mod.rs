@@ -7,6 +7,8 @@ mod gantt;
 mod legend;
 mod limits;
 mod mark;
+#[cfg(test)]
+mod palette;
 mod svg;
 mod text;
 
@@ -14,7 +16,7 @@ pub use axis::{AxisScale, PlotAxis};
 pub use chart::{ChartPanel, PanelChart, PointSeries, SeriesPoint};
 pub use gantt::{
     BarFill, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, LaneMeasure,
-    MarkKind,
+    MarkKind, PlayedWork,
 };
 pub use limits::PlotLimit;
 pub use mark::PointLook;

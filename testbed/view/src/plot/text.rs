@@ -1,6 +1,6 @@
 //! Width of text, and room for labels.
 
-/// A box on paper: left, top, width, height.
+/// A box in a drawing, in pixels: left, top, width, height.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LabelArea {
     pub(super) x: f64,
@@ -40,7 +40,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     em * size
 }
 
-/// Areas of a panel that are already taken.
+/// Areas of a panel that already have a mark or a text, so that no label may cover them.
 #[derive(Debug, Default)]
 pub(super) struct TakenAreas(Vec<LabelArea>);
 

@@ -3,7 +3,7 @@
 use dormouse_units::{Money, Span, Time};
 
 use super::column::{ColumnKind, TableColumn};
-use crate::number::fixed;
+use crate::number::{decimals_of_dollars, fixed, grouped};
 use crate::time_unit::TimeUnit;
 
 /// Value of a cell.
@@ -16,7 +16,7 @@ pub enum CellValue {
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A number in the column's unit; with [`ColumnKind::Percent`], a part of one.
+    /// A number in the column's unit; with [`ColumnKind::Percent`], a fraction of 1.
     Number(f64),
     /// A length of time, or a time since the beginning, exact to the microsecond.
     Seconds(Span),
@@ -36,19 +36,19 @@ pub enum CellValue {
 /// Whether a cell is good or bad news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextTone {
-    /// Neither good nor bad news.
+    /// The cell is neither good nor bad news.
     #[default]
     Plain,
-    /// Good news, such as a claim that holds.
+    /// The cell is good news, such as a claim that holds.
     Good,
-    /// Bad news, such as a claim that fails.
+    /// The cell is bad news, such as a claim that fails.
     Bad,
-    /// Unimportant text, shown faintly.
+    /// The cell is unimportant text, shown faintly.
     Dim,
 }
 
 impl CellValue {
-    /// The value as a number: times in seconds, money in dollars, the mean of a mean; `None` for text.
+    /// The cell's value as a number: times in seconds, money in dollars, a mean without its interval; `None` for text.
     pub(crate) fn as_number(&self) -> Option<f64> {
         match self {
             Self::Missing | Self::Text(_) => None,
@@ -141,21 +141,27 @@ impl TableCell {
     pub(crate) fn words(&self, column: &TableColumn, unit: TimeUnit) -> String {
         let d = column.digits;
         let (kind, ends) = match &self.value {
-            CellValue::Missing | CellValue::Text(_) | CellValue::Count(_) => {
-                return self.exact(column);
-            }
+            CellValue::Count(n) if !column.is_name => return grouped(&n.to_string()),
+            CellValue::Count(n) => return n.to_string(),
+            CellValue::Missing | CellValue::Text(_) => return self.exact(column),
             CellValue::Seconds(_) => (ColumnKind::Seconds, None),
             CellValue::Dollars(_) => (ColumnKind::Dollars, None),
             CellValue::Number(_) => (column.kind, None),
             CellValue::Mean { interval, .. } => (column.kind, *interval),
         };
         let x = self.value.as_number().unwrap_or_default();
-        let ends = ends.map(|(low, high)| format!(" [{}, {}]", fixed(low, d), fixed(high, d)));
+        let ends = ends.map(|(low, high)| {
+            format!(" [{}, {}]", grouped(&fixed(low, d)), grouped(&fixed(high, d)))
+        });
         let number = match kind {
-            ColumnKind::Percent => format!("{} %", fixed(x * 100.0, d)),
-            ColumnKind::Dollars => format!("${}", fixed(x, d)),
+            ColumnKind::Percent => format!("{} %", grouped(&fixed(x * 100.0, d))),
+            ColumnKind::Dollars => {
+                // Four decimals are those of a column that asks for no others.
+                let d = if d == 4 { decimals_of_dollars(x) } else { d };
+                format!("${}", grouped(&fixed(x, d)))
+            }
             ColumnKind::Seconds => unit.words(x, d),
-            _ => fixed(x, d),
+            _ => grouped(&fixed(x, d)),
         };
         number + &ends.unwrap_or_default()
     }

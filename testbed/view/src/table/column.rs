@@ -3,20 +3,20 @@
 /// Kind of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Text, such as names.
+    /// Cells of text, such as names.
     Text,
     /// Cells of whole numbers.
     Count,
-    /// Numbers of any unit.
+    /// Cells of numbers in any unit.
     Number,
-    /// Emulated or real seconds.
+    /// Cells of emulated or real times, in seconds.
     Seconds,
-    /// Amounts of dollars.
+    /// Cells of amounts of money, in dollars.
     Dollars,
-    /// Fractions, shown in percent.
+    /// Cells of fractions, shown in per cent.
     Percent,
-    /// Means with their 95 % confidence interval and number of samples. Files have four columns for it: `NAME_mean`,
-    /// `NAME_ci95_low`, `NAME_ci95_high`, `n`.
+    /// Cells of means with their 95 % confidence interval and number of samples. Files have four columns for each such column:
+    /// `NAME_mean`, `NAME_ci95_low`, `NAME_ci95_high`, `n`.
     Mean,
 }
 
@@ -29,10 +29,12 @@ pub struct TableColumn {
     pub name: String,
     /// Kind of the column's cells.
     pub kind: ColumnKind,
-    /// Number of decimals for people.
+    /// Number of decimals with which cells are shown to people.
     pub digits: usize,
     /// Number of decimals in files; `None`: as many as there are.
     pub file_digits: Option<usize>,
+    /// True if the column's whole numbers name things, such as VMs and seeds: they are shown as they are typed.
+    pub is_name: bool,
 }
 
 impl TableColumn {
@@ -48,7 +50,7 @@ impl TableColumn {
             ColumnKind::Number | ColumnKind::Mean => 2,
             ColumnKind::Dollars => 4,
         };
-        Self { heading, name, kind, digits, file_digits: None }
+        Self { heading, name, kind, digits, file_digits: None, is_name: false }
     }
 
     /// This column with the name `name` in files.
@@ -69,6 +71,12 @@ impl TableColumn {
         Self { file_digits: Some(digits), ..self }
     }
 
+    /// This column, whose whole numbers name things and so have no thousands marks.
+    #[must_use]
+    pub fn as_name(self) -> Self {
+        Self { is_name: true, ..self }
+    }
+
     /// Whether the column's cells are aligned at their right.
     pub(crate) fn is_numeric(&self) -> bool {
         self.kind != ColumnKind::Text
@@ -86,18 +94,18 @@ macro_rules! constructors {
 }
 
 constructors! {
-    /// A column of words.
+    /// Makes a column of words.
     text: Text,
-    /// A column of whole numbers.
+    /// Makes a column of whole numbers.
     count: Count,
-    /// A column of numbers.
+    /// Makes a column of numbers.
     number: Number,
-    /// A column of seconds.
+    /// Makes a column of times in seconds.
     seconds: Seconds,
-    /// A column of dollars.
+    /// Makes a column of amounts in dollars.
     dollars: Dollars,
-    /// A column of parts of one.
+    /// Makes a column of fractions, shown in per cent.
     percent: Percent,
-    /// A column of means with intervals.
+    /// Makes a column of means with intervals.
     mean: Mean,
 }

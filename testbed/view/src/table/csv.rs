@@ -20,8 +20,8 @@ impl TypedTable {
         String::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The table of a CSV file with these columns, none of means; a text that its column can't hold
-    /// is missing.
+    /// Reads a table from the text of a CSV file with these columns, none of which has means; a cell whose text its column can't
+    /// hold is missing.
     #[must_use]
     pub fn from_csv(columns: Vec<TableColumn>, text: &str) -> Self {
         let mut table = Self::new(columns);

@@ -8,9 +8,9 @@ use super::TextTone;
 
 /// Beginning of a terminal's escape sequence, such as one for a colour.
 const ORDER: &str = "\x1b[";
-/// Longest escape sequence for a look that is passed on, in bytes.
+/// Longest escape sequence for a text style (SGR, such as a colour) that is printed and not escaped, in bytes.
 const LONGEST_LOOK: usize = 12;
-/// Number of the look that hides text.
+/// Number of the text attribute (SGR) of a terminal that hides text.
 const CONCEALED: &str = "8";
 
 /// Width of a terminal, and whether it shows colours; found out by the program that owns the
@@ -63,6 +63,34 @@ impl Terminal {
         Cow::Owned(shown)
     }
 
+    /// The text, broken between words at the terminal's width; further lines are indented by this many columns. Colours
+    /// take no room, and a word that is longer than a line stays whole.
+    #[must_use]
+    pub fn wrapped(self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width.map(usize::from) else { return text.to_owned() };
+        let mut wrapped = String::with_capacity(text.len());
+        for (n, line) in text.split('\n').enumerate() {
+            if n > 0 {
+                wrapped.push('\n');
+            }
+            let mut used = 0;
+            for (n, word) in line.split(' ').enumerate() {
+                let wide = visible(word);
+                if n > 0 && used + 1 + wide > width && used > indent && wide > 0 {
+                    wrapped.push('\n');
+                    wrapped.extend(std::iter::repeat_n(' ', indent));
+                    used = indent;
+                } else if n > 0 {
+                    wrapped.push(' ');
+                    used += 1;
+                }
+                wrapped.push_str(word);
+                used += wide;
+            }
+        }
+        wrapped
+    }
+
     /// A text in this tone.
     #[must_use]
     pub fn toned(self, tone: TextTone, text: &str) -> String {
@@ -79,7 +107,15 @@ impl Terminal {
     }
 }
 
-/// Whether text stays visible with the given numbers of a terminal's look (an SGR escape sequence).
+/// Number of visible characters of a word: those outside of escape sequences for text styles.
+fn visible(word: &str) -> usize {
+    let mut pieces = word.split(ORDER);
+    let first = pieces.next().map_or(0, |piece| piece.chars().count());
+    let after = |piece: &str| piece.split_once('m').map_or(0, |(_, rest)| rest.chars().count());
+    first + pieces.map(after).sum::<usize>()
+}
+
+/// True if the numbers of an SGR escape sequence, which sets a terminal's text style, leave text visible.
 fn is_look(numbers: &str) -> bool {
     numbers.bytes().all(|b| b.is_ascii_digit() || b == b';')
         && numbers.split(';').all(|number| number != CONCEALED)
@@ -88,6 +124,17 @@ fn is_look(numbers: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words_and_colours_take_no_room() {
+        let narrow = Terminal { width: Some(20), has_colour: true };
+        let said = format!("  cost   {} for 11 VMs", narrow.verdict(true, "$0.1307"));
+        let broken = "  cost   \x1b[1;32m$0.1307\x1b[0m for\n         11 VMs";
+        assert_eq!(narrow.wrapped(&said, 9), broken);
+        assert_eq!(Terminal::PLAIN.wrapped(&said, 9), said);
+        let long = "a/very/long/path/that/has/no/blank";
+        assert_eq!(narrow.wrapped(long, 2), long);
+    }
 
     #[test]
     fn a_text_has_colours_and_nothing_else_that_a_terminal_obeys() {

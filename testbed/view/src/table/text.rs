@@ -4,13 +4,65 @@ use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 use dormouse_units::printable;
 
 use super::terminal::Terminal;
-use super::{TableColumn, TextTone, TypedTable};
+use super::{TableCell, TableColumn, TextTone, TypedTable};
 use crate::time_unit::TimeUnit;
 
 impl TypedTable {
-    /// The table's lines, without a last line break; cells are broken where the terminal is too narrow.
+    /// The table's lines, without a last line break. Where the terminal is too narrow, cells are broken between words,
+    /// and columns that have no room even so are a line below the table.
     #[must_use]
     pub fn to_text(&self, terminal: Terminal) -> String {
+        let Some(width) = terminal.width.map(usize::from) else {
+            return self.all_to_text(terminal);
+        };
+        let shown = self.without_wide_columns(width);
+        let left_out: Vec<_> = self.columns.iter().filter(|c| !shown.columns.contains(c)).collect();
+        let text = shown.all_to_text(terminal);
+        if left_out.is_empty() {
+            return text;
+        }
+        let names: Vec<_> = left_out.iter().map(|c| c.heading.as_str()).collect();
+        let said = format!(" not shown in {width} columns: {}", names.join(", "));
+        format!("{text}\n{}", terminal.dim(&terminal.wrapped(&said, 2)))
+    }
+
+    /// The table without the columns that have no room in this many columns of a terminal: first those that are 0 or
+    /// empty in every row, then the last ones.
+    fn without_wide_columns(&self, width: usize) -> Self {
+        const PADDING: usize = 2;
+        let needed = |n: usize| {
+            let column = &self.columns[n];
+            let longest_word = |text: &str| {
+                text.split_whitespace().map(|word| word.chars().count()).max().unwrap_or_default()
+            };
+            let of_cell = |row: &Vec<TableCell>| {
+                let text = row[n].words(column, TimeUnit::Second);
+                // A number is not broken.
+                if column.is_numeric() { text.chars().count() } else { longest_word(&text) }
+            };
+            let cells = self.rows.iter().map(of_cell).max().unwrap_or_default();
+            cells.max(longest_word(&column.heading)) + PADDING
+        };
+        let needed: Vec<usize> = (0..self.columns.len()).map(needed).collect();
+        if needed.iter().sum::<usize>() <= width {
+            return self.clone();
+        }
+        let (filled, _) = self.without_empty_columns();
+        let mut room = width;
+        let mut kept = Vec::new();
+        for (n, column) in self.columns.iter().enumerate() {
+            let fits = filled.columns.contains(column) && needed[n] <= room;
+            if fits || kept.len() < 2 {
+                room = room.saturating_sub(needed[n]);
+                kept.push(n);
+            } else if filled.columns.contains(column) {
+                break;
+            }
+        }
+        self.keep_columns(|n| kept.contains(&n))
+    }
+
+    fn all_to_text(&self, terminal: Terminal) -> String {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -48,7 +100,6 @@ fn align(column: &TableColumn) -> CellAlignment {
 
 #[cfg(test)]
 mod tests {
-    use super::super::TableCell;
     use super::*;
 
     fn table() -> TypedTable {
@@ -85,5 +136,9 @@ mod tests {
         let text = table().to_text(Terminal { width: Some(46), has_colour: false });
         assert!(text.lines().all(|line| line.chars().count() <= 46), "{text}");
         assert!(text.lines().count() > 3, "{text}");
+        let text = table().to_text(Terminal { width: Some(34), has_colour: false });
+        assert!(text.lines().all(|line| line.chars().count() <= 34), "{text}");
+        assert!(text.contains("-100.0 %"), "{text}");
+        assert!(text.ends_with("not shown in 34 columns:\n  makespan, s"), "{text}");
     }
 }

@@ -10,23 +10,23 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::histogram::HistogramCounts;
 
-/// The prefix of all names.
+/// Prefix of the names of all metrics.
 const PREFIX: &str = "dormouse";
 
-/// Names and values of labels.
+/// Names and values of the labels of a sample.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// All samples with one name.
+/// A metric family: all samples with one name.
 #[derive(Clone, Debug)]
 pub(super) struct MetricFamily {
-    /// Name without prefix, unit and suffix.
+    /// Name of the metric without prefix, unit and suffix.
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) unit: Option<&'static str>,
     pub(super) samples: FamilySamples,
 }
 
-/// Values of a family, by labels.
+/// Values of a metric family, by labels.
 #[derive(Clone, Debug)]
 pub(super) enum FamilySamples {
     Info(Labels),
@@ -117,7 +117,7 @@ fn escape_labels(labels: &Labels) -> Labels {
     labels.iter().map(|(name, value)| (*name, escape(value))).collect()
 }
 
-/// Families that are encoded once.
+/// Collector that encodes given metric families.
 #[derive(Debug)]
 struct FamilyCollector(Vec<MetricFamily>);
 
@@ -127,7 +127,7 @@ impl Collector for FamilyCollector {
     }
 }
 
-/// The families in OpenMetrics format.
+/// Returns metric families as text in OpenMetrics format.
 pub(super) fn open_metrics(families: Vec<MetricFamily>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(FamilyCollector(families)));

@@ -11,7 +11,7 @@ use super::fleet::{FleetMetrics, MARKETS};
 use super::histogram::{BucketHistogram, HistogramCounts};
 use super::run_metrics::RunMetrics;
 
-/// Labels of a run.
+/// Names and properties of a run that are labels of its metrics.
 #[derive(Clone, Debug)]
 pub struct RunName {
     /// Unique name of the run.
@@ -41,7 +41,7 @@ fn gauge(name: &'static str, help: &'static str, value: impl Into<f64>) -> Metri
     gauges(name, help, [(Labels::new(), value.into())])
 }
 
-/// A gauge for each set of labels.
+/// A metric family with a gauge for each set of labels.
 fn gauges(
     name: &'static str,
     help: &'static str,
@@ -59,7 +59,7 @@ fn counter(name: &'static str, help: &'static str, value: u64) -> MetricFamily {
     counters(name, help, [(Labels::new(), value)])
 }
 
-/// A counter for each set of labels.
+/// A metric family with a counter for each set of labels.
 #[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
 fn counters(
     name: &'static str,
@@ -93,7 +93,7 @@ fn flag(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
-/// All families of a run.
+/// All metric families of a run.
 pub(super) fn families(of: &RunMetrics, beside: &UnloggedFacts<'_>) -> Vec<MetricFamily> {
     // The clock of a run that is over stands still, whatever its coordinator still does.
     let clock = beside.now.filter(|_| of.over.is_none());

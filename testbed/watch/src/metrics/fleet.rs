@@ -133,7 +133,9 @@ impl FleetMetrics {
             FleetStage::Hibernated | FleetStage::Resuming => false,
         };
         let charged = record.vms.values().filter(is_charged);
-        charged.map(|vm| vm.meter().charged_price().as_usd_per_hour()).sum()
+        let used: f64 = charged.map(|vm| vm.meter().charged_price().as_usd_per_hour()).sum();
+        let disks = record.vms.values().map(|vm| vm.meter().disk_price_now().as_usd_per_hour());
+        used + disks.sum::<f64>()
     }
 
     /// Credits of the burstable VMs of each type: their sum, and the lowest balance.

@@ -2,10 +2,11 @@
 
 use dormouse_coordinator::DelayHistogram;
 
-/// Buckets for real seconds of a worker's actions: from a millisecond to ten seconds.
+/// Upper bounds of a histogram's buckets for real seconds of a worker's actions: from a millisecond to ten seconds.
 pub(super) const SECONDS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Buckets for sizes of checkpoints: from 64 KiB to 16 GiB, each four times the one before.
+/// Upper bounds of a histogram's buckets for sizes of checkpoints in bytes: from 64 KiB to 16 GiB, each four times the bound
+/// before.
 pub(super) const BYTES: &[f64] = &[
     65_536.0,
     262_144.0,
@@ -18,11 +19,11 @@ pub(super) const BYTES: &[f64] = &[
     4_294_967_296.0,
     17_179_869_184.0,
 ];
-/// Buckets for errors as parts of the promised time: from a thousandth to 1.
+/// Upper bounds of a histogram's buckets for timing errors as fractions of the promised time: from a thousandth to 1.
 pub(super) const ERRORS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0];
 
-/// Counts values by their size.
+/// Histogram that counts values by their size.
 #[derive(Clone, Debug)]
 pub(super) struct BucketHistogram {
     bounds: &'static [f64],
@@ -34,7 +35,7 @@ pub(super) struct BucketHistogram {
 /// The content of a histogram, for encoding.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HistogramCounts {
-    /// Sum of all values.
+    /// Sum of all values that the histogram has counted.
     pub(super) sum: f64,
     /// Upper bound of each bucket, and the number of values in that bucket alone; the last bucket has no bound.
     pub(super) buckets: Vec<(f64, u64)>,

@@ -17,8 +17,7 @@ pub(super) struct ReportedShare {
 }
 
 impl ReportedShare {
-    /// Difference of received and promised time as a part of the promised time; `None` if nothing
-    /// was promised.
+    /// Difference of received and promised CPU time as a fraction of the promised time; `None` if nothing was promised.
     fn relative_error(self) -> Option<f64> {
         let (promised, received) = (self.promised_us as f64, self.received_us as f64);
         (self.promised_us > 0).then(|| (received / promised - 1.0).abs())
@@ -41,9 +40,9 @@ pub(super) struct WorkerMetrics {
     pub(super) task_took: Duration,
     pub(super) job_lateness: BucketHistogram,
     pub(super) share_error: BucketHistogram,
-    /// CPU shares by host, summed over the host's VMs.
+    /// Promised and received CPU time by host, summed over the host's VMs.
     pub(super) shares: BTreeMap<HostId, ReportedShare>,
-    /// Last reported share of each living VM.
+    /// Host of each living VM, and its promised and received CPU time as last reported.
     of_vm: BTreeMap<VmId, (HostId, ReportedShare)>,
     /// Promised and real times of attempts whose end is reported next.
     ending: BTreeMap<TaskId, PromisedTime>,
@@ -96,7 +95,8 @@ impl WorkerMetrics {
             Event::HostLost { host, .. } => self.of_vm.retain(|_, (on, _)| on != host),
             _ => {}
         }
-        let fell_back = |effect: &&Effect| matches!(effect, Effect::RestoreFellBack { .. });
+        let fell_back =
+            |effect: &&Effect| matches!(effect, Effect::RestoreFellBack { given_up: false, .. });
         self.restore_failures += step.effects.iter().filter(fell_back).count() as u64;
     }
 

@@ -154,7 +154,7 @@ impl RequestCounts {
         });
     }
 
-    /// Number of open requests.
+    /// Number of requests for VMs that have not ended.
     pub(super) fn open(&self) -> u64 {
         self.requested.saturating_sub(self.ended.values().sum())
     }
@@ -168,9 +168,11 @@ const fn decision_word(decision: &Decision) -> &'static str {
         Decision::Start { .. } => "start",
         Decision::Stop { .. } => "stop",
         Decision::Checkpoint { .. } => "checkpoint",
+        Decision::FallBack { .. } => "fall-back",
         Decision::Promote { .. } => "promote",
         Decision::SetMode { .. } => "set-mode",
         Decision::SetInterruption { .. } => "set-interruption",
+        Decision::SetVcpuUse { .. } => "set-vcpu-use",
         Decision::Resume { .. } => "resume",
         Decision::Wake { .. } => "wake",
     }

@@ -26,7 +26,7 @@ struct CreditAccount {
     is_frozen: bool,
     /// CPU modes of the tasks sent to the VM, and whether they compute.
     tasks: BTreeMap<TaskId, (Mode, bool)>,
-    /// Time of the last point that was drawn.
+    /// Time of the last point of the VM's balance that was drawn.
     drawn: Time,
 }
 
@@ -89,7 +89,7 @@ impl CreditBalances {
         Some(balance)
     }
 
-    /// Sets a reported balance.
+    /// Sets the credit balance of a VM to the reported one.
     pub(super) fn told(&mut self, now: Time, vm: VmId, balance: Credits) {
         self.change_account(now, vm, |it| (it.balance, it.drawn) = (balance, now));
     }

@@ -31,7 +31,7 @@ pub struct RunPicture {
     balances: CreditBalances,
     work: PictureWork,
     now: Time,
-    /// Last sample: waiting, running and done work, and running VMs.
+    /// Last sample: counts of waiting, running and done work, and of running VMs by market; `None` before the first sample.
     sampled: Option<(WorkCounts, u32, u32)>,
     /// Promised and received CPU time of each VM as last reported, real microseconds.
     shares: BTreeMap<VmId, (u64, u64)>,
@@ -60,7 +60,7 @@ impl RunPicture {
         }
     }
 
-    /// Changes so far.
+    /// All changes of the picture so far.
     #[must_use]
     pub const fn changes(&self) -> &PictureChanges {
         &self.changes
@@ -78,7 +78,7 @@ impl RunPicture {
         self.is_over
     }
 
-    /// Part of the promised CPU time that VMs did not get; `None` if none was promised.
+    /// Fraction of the promised CPU time that VMs did not get; `None` if none was promised.
     #[must_use]
     pub fn share_error(&self) -> Option<f64> {
         let (promised, received) = self.all_shares;
@@ -203,7 +203,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds the attempts that left their VMs in the last step while the VMs stayed; `is_meant` selects the attempts by
+    /// Adds to the picture that attempts left their VMs in the last step while the VMs stayed; `is_meant` selects the attempts by
     /// their changes.
     fn add_stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
@@ -227,7 +227,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds an attempt that has left its VM.
+    /// Adds to the picture that an attempt has left its VM.
     fn add_stop(
         &mut self,
         task: TaskId,
@@ -240,7 +240,7 @@ impl RunPicture {
         }
     }
 
-    /// Adds the promotion of a parallel job to the foreground, in place or by a move. A killed job is sent anew.
+    /// Adds to the picture that a parallel job is promoted to the foreground, in place or by a move. A killed job is sent anew.
     fn add_promotion(&mut self, record: &RunRecord, decision: &Decision) {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
@@ -285,7 +285,8 @@ impl RunPicture {
                 self.machines.changed(record, *vm);
                 let (price, bid) = (price.as_usd_per_hour(), bid.map(|bid| bid.as_usd_per_hour()));
                 let tenant = self.tenants.work_on(*vm);
-                if tenant == Some(Share::Requests) {
+                let request = self.tenants.request_of(*vm);
+                if request.is_some() {
                     self.work.granted();
                 }
                 let tenant = tenant.filter(|_| self.tenants.are_several()).map(Share::name);
@@ -300,6 +301,7 @@ impl RunPicture {
                     price,
                     bid,
                     tenant,
+                    request,
                 ));
                 let begun = self.balances.launched(now, *vm, kind);
                 self.add_credits(now, *vm, begun);
@@ -442,7 +444,7 @@ impl RunPicture {
         self.changes.say(("vm-state", t, vm, state));
     }
 
-    /// Adds an act of the provider on these VMs.
+    /// Adds to the picture an act of the provider on these VMs.
     fn add_act(
         &mut self,
         t: f64,
@@ -468,7 +470,7 @@ impl RunPicture {
     }
 }
 
-/// Whether the change at index `place` is about an attempt from before its step.
+/// Whether the change at index `place` is about an attempt that began before the step of the change.
 fn is_of_before(changes: &[RecordChange], place: usize) -> bool {
     let Some(RecordChange::Left(task, number, _)) = changes.get(place) else { return false };
     let is_sent = |change: &RecordChange| matches!(change, RecordChange::Sent(t, n, _) if (t, n) == (task, number));
@@ -507,7 +509,7 @@ const fn mode_name(mode: Mode) -> &'static str {
 /// seconds. The page reads the further elements by their positions:
 ///
 /// - `["host", t, host, name, vcpus, memory_bytes]`, each null where it has no limit; `["host-lost", t, host, why]`
-/// - `["vm", t, vm, type, market, vcpus, host, usd_per_hour, bid, tenant]`: it boots
+/// - `["vm", t, vm, type, market, vcpus, host, usd_per_hour, bid, tenant, request]`: it boots
 /// - `["vm-state", t, vm, state]`: `running`, `hibernating`, `hibernated`, `resuming` or `notice`
 /// - `["vm-end", t, vm, why]`
 /// - `["price", t, type, usd_per_hour]`, `["credits", t, vm, balance]`, `["available", t, type, n]`
@@ -522,9 +524,9 @@ const fn mode_name(mode: Mode) -> &'static str {
 /// - `["over", t, complete, cancelled]`
 #[derive(Clone, Debug, Default)]
 pub struct PictureChanges {
-    /// All changes one after the other, each followed by a comma.
+    /// All changes of the picture as JSON, one after the other, each followed by a comma.
     text: Vec<u8>,
-    /// End of each change in the text.
+    /// Byte index in `text` at which each change ends.
     ends: Vec<usize>,
 }
 

@@ -56,7 +56,7 @@ impl VmContribution {
 }
 
 impl VmTotals {
-    /// Updates a VM that has changed.
+    /// Updates the contribution of a VM that has changed.
     pub(super) fn changed(&mut self, record: &RunRecord, vm: VmId) {
         if let Some(history) = record.vms.get(&vm) {
             let is = VmContribution::of(history);
@@ -74,7 +74,7 @@ impl VmTotals {
         self.asked = usize::MAX;
     }
 
-    /// Updates the VMs of a type whose spot price has changed.
+    /// Updates the contributions of the VMs of a type whose spot price has changed.
     pub(super) fn repriced(&mut self, record: &RunRecord, kind: &TypeName) {
         let alike = |vm: &&VmHistory| vm.market == Market::Spot && vm.kind == *kind;
         for vm in record.vms.values().filter(alike) {

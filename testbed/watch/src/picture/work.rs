@@ -50,7 +50,7 @@ impl PictureWork {
         Self { to_come: to_come.into(), ..Self::default() }
     }
 
-    /// The next task of the bag that is submitted by `now`.
+    /// Removes the next task of the bag that is submitted by `now`, and counts it as waiting; `None` if there is none.
     pub(super) fn next_by(&mut self, now: Time) -> Option<(Time, TaskId)> {
         let due = self.to_come.pop_front_if(|(at, _)| *at <= now)?;
         self.waiting += 1;
@@ -87,7 +87,7 @@ impl PictureWork {
         }
     }
 
-    /// The vCPUs of a task while it is on a VM.
+    /// The vCPUs of a task while it is on a VM; `None` if it is not on a VM.
     pub(super) fn cpus(&self, task: TaskId) -> Option<&[u32]> {
         self.running.get(&task).map(Vec::as_slice)
     }

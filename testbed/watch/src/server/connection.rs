@@ -26,8 +26,7 @@ use super::routes::{SiteState, router};
 /// Greatest numbers of connections at once, in all and from one address: 64 pages that follow the run, with their other
 /// requests.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 256, of_one_address: 128 };
-/// Longest time for the head of a request, from the answer before it or from the connection's
-/// beginning.
+/// Longest time for the head of a request, from the previous answer or from the connection's beginning.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Greatest number of bytes of a request line with its headers.
 const HEAD_BYTES: usize = 32 << 10;

@@ -7,7 +7,7 @@ use dormouse_coordinator::UnauthenticatedConnection;
 
 /// State `TCP_ESTABLISHED` in the kernel's tables.
 const ESTABLISHED: &str = "01";
-/// Inode in a row without a socket of any process.
+/// Inode in a row of the kernel's tables whose socket belongs to no process.
 const NO_INODE: &str = "0";
 
 /// The remote end of a connection to the page.

@@ -175,8 +175,8 @@ async fn login(State(site): State<SiteState>, body: Bytes) -> Response {
         None => (
             StatusCode::UNAUTHORIZED,
             html(&login_form(
-                "show a token of the run: what was shown is none. It is in the file \
-                        `secret.observer` in the run's folder, and to act in `secret.operator`",
+                "that is not a token of the run. Give the content of the file \
+                        `secret.observer` in the run's folder, or of `secret.operator` to act on the run",
             )),
         )
             .into_response(),
@@ -250,10 +250,8 @@ async fn explain(
             dormouse_report::output::RunLog::read(&folder).map_err(|error| error.to_string())?;
         let told =
             dormouse_report::explain::explain(&log, &about).map_err(|error| error.to_string())?;
-        let text = told.map_or_else(
-            || format!("there is no {about} in this run by now"),
-            |told| told.to_string(),
-        );
+        let text =
+            told.map_or_else(|| format!("this run has no {about} so far"), |told| told.to_string());
         Ok(json!({ "text": text }))
     })
     .await
@@ -303,6 +301,7 @@ struct CancelBody {
     why: String,
 }
 
+/// Cancels the run from the page. The `guard` before this route has checked that the caller may act (an operator).
 async fn cancel(State(site): State<SiteState>, headers: HeaderMap, body: Bytes) -> Response {
     let CancelBody { why } = match parse_body(&headers, &body) {
         Ok(wanted) => wanted,
@@ -328,7 +327,7 @@ async fn interrupt(State(site): State<SiteState>, headers: HeaderMap, body: Byte
 /// A file of the page: name, media type, content.
 type Asset = (&'static str, &'static str, &'static str);
 
-/// The page itself.
+/// HTML of the page itself.
 pub(super) const INDEX: &str = include_str!("../../page/index.html");
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -345,28 +344,37 @@ macro_rules! assets {
 
 assets! {
     "actions.js": SCRIPT,
+    "axis.js": SCRIPT,
     "charts.js": SCRIPT,
     "clock.js": SCRIPT,
     "columns.js": SCRIPT,
     "controls.js": SCRIPT,
     "dom.js": SCRIPT,
     "events.js": SCRIPT,
+    "find.js": SCRIPT,
     "gantt.js": SCRIPT,
     "history.js": SCRIPT,
     "hit.js": SCRIPT,
+    "hostmap.js": SCRIPT,
     "icon.svg": IMAGE,
     "list.js": SCRIPT,
+    "loading.js": SCRIPT,
     "main.js": SCRIPT,
+    "market.js": SCRIPT,
+    "marks.js": SCRIPT,
     "moment.js": SCRIPT,
     "page.css": STYLE,
     "panels.js": SCRIPT,
+    "paper.js": SCRIPT,
     "place.js": SCRIPT,
     "plot.js": SCRIPT,
     "rows.js": SCRIPT,
     "selection.js": SCRIPT,
     "status.js": SCRIPT,
     "stream.js": SCRIPT,
+    "strip.js": SCRIPT,
     "theme.js": SCRIPT,
+    "usage.js": SCRIPT,
     "view.js": SCRIPT,
     "words.js": SCRIPT,
 }

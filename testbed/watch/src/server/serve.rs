@@ -60,7 +60,7 @@ pub enum ServeError {
         /// Address that was requested.
         listen: SocketAddr,
     },
-    /// The system refuses a thread.
+    /// The system refuses to start the server's thread.
     #[error("the page can't be served: {0}")]
     Thread(io::Error),
 }

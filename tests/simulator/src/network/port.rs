@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
-use dormouse_units::{Attempt, TaskId};
+use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 use tokio_stream::wrappers::ReceiverStream;
@@ -120,6 +120,7 @@ impl Port {
         let of = chunks.first().and_then(|chunk| chunk.checkpoint.as_ref());
         let of = of.map_or((0, 0, 0), |of| (of.task, of.checkpoint, of.attempt));
         let (task, attempt) = (TaskId::new(of.0), Attempt::new(of.2));
+        let number = CheckpointSeq::new(of.1);
         let newest = self.network.0.stage.sets_out((task, of.1, attempt));
         tokio::spawn(async move {
             for (n, chunk) in chunks.into_iter().enumerate() {
@@ -158,7 +159,7 @@ impl Port {
             let stored = server.put_checkpoint(life.clone(), stream);
             Ok(Box::pin(async move {
                 let receipt = stored.await?;
-                stage.has_stored(generation, (task, attempt), newest);
+                stage.has_stored(generation, (task, number, attempt), newest);
                 Ok(receipt)
             }))
         })

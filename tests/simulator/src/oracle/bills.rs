@@ -107,7 +107,19 @@ struct VmBill {
     /// Since when the VM is used at the present price; `None` if it is not in use.
     since: Option<Micros>,
     hibernated: Option<Micros>,
+    /// Nano-dollars for an hour of the VM's disk in hibernation.
+    disk: HourlyPrice,
+    /// Time that the VM was hibernated and could not be used, in completed hibernations.
+    stopped: Micros,
     surcharge: u64,
+}
+
+/// The price of a hibernated VM's disk: gibibytes of memory and disk, by the month of 720 hours.
+fn disk_price(billing: BillingTerms, memory: u64) -> HourlyPrice {
+    let Some(disk) = billing.stopped_disk else { return 0 };
+    let bytes = u128::from(memory) + u128::from(disk.size.get());
+    let month = u128::try_from(disk.gib_month.as_nanos()).unwrap_or(0) * bytes;
+    u64::try_from(month / (720 * (1 << 30))).unwrap_or(u64::MAX)
 }
 
 impl VmBill {
@@ -117,7 +129,7 @@ impl VmBill {
 
     /// Begins a use, unless the VM is in use already.
     fn begin(&mut self, now: Micros) {
-        self.hibernated = None;
+        self.stopped += self.hibernated.take().map_or(0, |since| now - since);
         if self.since.is_none() {
             self.since = Some(now);
             // What follows a use without a gap is a part of it.
@@ -164,12 +176,16 @@ impl VmBill {
         tariff: TariffName,
     ) -> u64 {
         // One that never resumed is charged for its hibernation by a provider that does so.
-        if let Some(since) = self.hibernated.filter(|_| billing.frozen) {
-            self.begin(since);
-            self.since = Some(since);
+        if let Some(since) = self.hibernated {
+            self.stopped += now - since;
+            self.hibernated = None;
+            if billing.frozen {
+                self.begin(since);
+                self.since = Some(since);
+            }
         }
         self.end(now, is_taken);
-        owed(tariff, &self.uses) + self.surcharge
+        owed(tariff, &self.uses) + cost(self.disk, self.stopped) + self.surcharge
     }
 }
 
@@ -180,6 +196,8 @@ impl VmBill {
 /// The two costs of a VM differ.
 pub fn bills(setup: &Setup, steps: &[Step]) -> Result<(), Broken> {
     let terms = &setup.terms;
+    let types = &setup.catalogue.types;
+    let memory_of = |kind: &TypeName| types.get(kind).map_or(0, |kind| kind.memory.get());
     let mut open = BTreeMap::<VmId, VmBill>::new();
     for step in steps {
         let now = step.at.as_micros();
@@ -193,6 +211,8 @@ pub fn bills(setup: &Setup, steps: &[Step]) -> Result<(), Broken> {
                         uses: Vec::new(),
                         since: None,
                         hibernated: None,
+                        disk: disk_price(terms.billing, memory_of(kind)),
+                        stopped: 0,
                         surcharge: 0,
                     };
                     if terms.billing.boot {
@@ -251,6 +271,9 @@ fn differs(step: &Step, what: String) -> Result<(), Broken> {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_cloud::StoppedDisk;
+    use dormouse_units::{Bytes, Money};
+
     use super::*;
 
     fn used(pieces: &[(u64, u64, u64)], is_taken: bool) -> VmUse {
@@ -302,6 +325,8 @@ mod tests {
             uses: Vec::new(),
             since: None,
             hibernated: None,
+            disk: 5,
+            stopped: 0,
             surcharge: 7,
         };
         let settled = |resumes: bool, frozen: bool| {
@@ -312,11 +337,22 @@ mod tests {
             if resumes {
                 bill.begin(3 * HOUR);
             }
-            bill.settle(4 * HOUR, false, BillingTerms { boot: false, frozen }, TariffName::Second)
+            let billing = BillingTerms { frozen, ..BillingTerms::default() };
+            bill.settle(4 * HOUR, false, billing, TariffName::Second)
         };
-        assert_eq!(settled(true, true), 30 + 30 + 7);
-        assert_eq!(settled(true, false), 30 + 30 + 7);
-        assert_eq!(settled(false, false), 30 + 7);
-        assert_eq!(settled(false, true), 30 + 90 + 7);
+        // The disk costs 5 an hour, for the 2 hours until the VM resumes or the 3 until it ends.
+        assert_eq!(settled(true, true), 30 + 30 + 10 + 7);
+        assert_eq!(settled(true, false), 30 + 30 + 10 + 7);
+        assert_eq!(settled(false, false), 30 + 15 + 7);
+        assert_eq!(settled(false, true), 30 + 90 + 15 + 7);
+    }
+
+    #[test]
+    fn a_disk_is_priced_by_its_gibibytes_and_the_month() {
+        let gib_month = Money::from_nanos(80_000_000);
+        let stopped_disk = Some(StoppedDisk { size: Bytes::new(8 << 30), gib_month });
+        let billing = BillingTerms { stopped_disk, ..BillingTerms::default() };
+        assert_eq!(disk_price(billing, 30 << 30), 4_222_222);
+        assert_eq!(disk_price(BillingTerms::default(), 30 << 30), 0);
     }
 }

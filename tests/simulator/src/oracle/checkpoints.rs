@@ -36,10 +36,17 @@ pub(super) struct Checkpoints {
     /// Attempts on workers that lie: the log may name checkpoints of these that do not exist, and the store may hold
     /// garbage for them.
     of_liars: BTreeSet<(TaskId, Attempt)>,
+    /// Checkpoints of which a coordinator has answered that they are stored.
+    stored: BTreeSet<(TaskId, CheckpointSeq, Attempt)>,
     restored: u64,
 }
 
 impl Checkpoints {
+    /// Notes a coordinator's answer that a checkpoint is stored.
+    pub(super) fn has_stored(&mut self, task: TaskId, number: CheckpointSeq, attempt: Attempt) {
+        self.stored.insert((task, number, attempt));
+    }
+
     pub(super) const fn restored(&self) -> u64 {
         self.restored
     }
@@ -149,6 +156,13 @@ impl Checkpoints {
         if let (Event::Machine { report, .. }, false) = (&step.event, is_stale) {
             match *report {
                 Report::CheckpointTaken { task, attempt, checkpoint, done, .. } => {
+                    if !lying.says(step) && !self.stored.contains(&(task, checkpoint, attempt)) {
+                        let why = format!(
+                            "step {}: {checkpoint} of {task}, {attempt} counts as taken, and nobody has stored it",
+                            step.seq
+                        );
+                        return Err((Invariant::NewestCheckpoint, why));
+                    }
                     self.taken(task, attempt, (checkpoint, done));
                 }
                 Report::TaskStopped { task, attempt, kept: Some(kept), .. } => {
@@ -230,6 +244,8 @@ pub(super) fn are_of_one_history(folder: &Path, task: TaskId) -> Result<(), Brok
 
 #[cfg(test)]
 mod tests {
+    use dormouse_units::{Bytes, HostId, Time, VmId};
+
     use super::*;
 
     #[test]
@@ -271,6 +287,29 @@ mod tests {
 
     fn restores(all: &mut Checkpoints, image: Option<Image>) -> bool {
         all.did(&Deed::Restored { task: TASK, attempt: Attempt::new(2), image }).is_ok()
+    }
+
+    #[test]
+    fn what_an_honest_worker_says_is_taken_has_been_stored() {
+        let report = Report::CheckpointTaken {
+            vm: VmId::new(0),
+            task: TASK,
+            attempt: Attempt::new(1),
+            checkpoint: CheckpointSeq::new(1),
+            done: Ppm::new(100_000),
+            bytes: Bytes::new(1),
+            real_held_us: 0,
+            real_dump_us: 0,
+            real_owed_us: 0,
+            real_criu_us: 0,
+            held_at: None,
+        };
+        let mut step = Step::blank();
+        step.begin_step(0, Time::ZERO, Event::Machine { host: HostId::new(1), number: 1, report });
+        let (mut all, lying) = (Checkpoints::default(), LyingHosts::default());
+        assert!(all.see(&step, &lying).is_err());
+        all.has_stored(TASK, CheckpointSeq::new(1), Attempt::new(1));
+        assert_eq!(all.see(&step, &lying), Ok(()));
     }
 
     #[test]

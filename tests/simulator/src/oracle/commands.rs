@@ -172,6 +172,7 @@ fn actual(command: &v1::Command) -> Key {
         Some(Wire::SetMode(it)) => of_task("mode", it.task, 0),
         Some(Wire::SetSupply(it)) => Key { detail: it.vcpu.into(), ..of_vm("supply", it.vm) },
         Some(Wire::Announce(it)) => of_vm("announce", it.vm),
+        Some(Wire::SetNetwork(it)) => of_vm("network", it.vm),
         Some(Wire::Fault(it)) => Key { kind: "fault", vm: 0, task: None, detail: it.fault.into() },
     }
 }

@@ -85,6 +85,7 @@ mod tests {
             estimate: Span::from_secs(1),
             usage: Usage::FULL,
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

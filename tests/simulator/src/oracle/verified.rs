@@ -45,7 +45,7 @@ impl Verified {
             self.unchecked.insert(*task);
         }
         let Event::Machine { report, .. } = &step.event else { return Ok(()) };
-        let Report::TaskFinished { task, attempt, verified: true, reported, .. } = report else {
+        let Report::TaskFinished { task, attempt, verified, reported, .. } = report else {
             return Ok(());
         };
         if step.effects.contains(&Effect::Stale) {
@@ -55,6 +55,10 @@ impl Verified {
         let can_check = !self.unchecked.contains(task);
         let is_done = self.done.contains(&(*task, *attempt));
         let why = match (can_check, *reported) {
+            _ if !*verified && !is_done && !lying.says(step) => {
+                "is said to be finished by an honest worker, and nobody did its work"
+            }
+            _ if !*verified => return Ok(()),
             // A liar must not choose that nobody checks its answer.
             (true, true) => "is right by its worker's word",
             (false, false) => "is verified, which nobody can do",
@@ -110,6 +114,7 @@ mod tests {
             estimate: Span::from_secs(120),
             usage: Usage::Uniform(Ppm::ONE),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,
@@ -121,8 +126,19 @@ mod tests {
     fn neither_work_that_nobody_did_nor_a_liars_word_counts() {
         let (mut all, honest) = (Verified::default(), LyingHosts::default());
         assert!(all.see(&finished(false), &honest).is_err(), "nobody did it");
+        let unverified = || {
+            let mut step = finished(false);
+            if let Event::Machine { report: Report::TaskFinished { verified, .. }, .. } =
+                &mut step.event
+            {
+                *verified = false;
+            }
+            step
+        };
+        assert!(all.see(&unverified(), &honest).is_err(), "nobody did it, whoever looked");
         all.did(&Deed::WorkDone { task: TASK, attempt: ATTEMPT });
         assert_eq!(all.see(&finished(false), &honest), Ok(()));
+        assert_eq!(all.see(&unverified(), &honest), Ok(()));
         assert!(all.see(&finished(true), &honest).is_err(), "nobody checked it");
         let mut stale = finished(true);
         stale.effects.push(Effect::Stale);
@@ -141,7 +157,7 @@ mod tests {
         let mut all = Verified::new([7].into());
         assert_eq!(all.see(&submitted(7), &lying), Ok(()));
         assert!(all.see(&finished(true), &lying).is_err(), "an honest worker did nothing");
-        lying.see(&joined);
+        assert_eq!(lying.see(&joined), Ok(()));
         assert_eq!(all.see(&finished(true), &lying), Ok(()), "a liar's word is all there is");
         all.did(&Deed::WorkDone { task: TASK, attempt: ATTEMPT });
         assert_eq!(all.see(&finished(true), &LyingHosts::default()), Ok(()));

@@ -6,10 +6,10 @@ use dormouse_cloud::{
     BillingTerms, BurstableTerms, Catalogue, Exponential, InstanceType, Interruption,
     InterruptionAction, InterruptionModel, InterruptionScope, InterruptionTarget, Lifetimes,
     Placement, PlacerName, PreemptionAction, PriceTrace, ProviderTerms, SpotAvailability,
-    SpotPlaces, TariffName, VmLimits,
+    SpotPlaces, StoppedDisk, TariffName, VmLimits,
 };
 use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme, PeriodUnit};
-use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
+use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, Time};
 
 use crate::draw::Draw;
 
@@ -81,6 +81,14 @@ fn availability(draw: &mut Draw) -> SpotAvailability {
     SpotAvailability::new(steps)
 }
 
+/// Draws what the disk of a hibernated VM costs; most providers charge nothing for it.
+fn stopped_disk(draw: &mut Draw) -> Option<StoppedDisk> {
+    draw.one_in(3).then(|| StoppedDisk {
+        size: Bytes::new(draw.between(0, 100) << 30),
+        gib_month: Money::from_nanos(i64::from(draw.below(5_000)) * 1_000_000),
+    })
+}
+
 /// Draws the rules of a provider that sells the types of this catalogue.
 pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> ProviderTerms {
     let mut terms = ProviderTerms {
@@ -105,7 +113,7 @@ pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> ProviderTerms {
             TariffName::Gce,
             TariffName::Azure,
         ]),
-        billing: BillingTerms { boot: draw.one_in(3), frozen: draw.one_in(3) },
+        billing: BillingTerms { boot: draw.one_in(3), frozen: draw.one_in(3), stopped_disk: None },
         default_bid: draw.one_in(4).then(|| Ppm::new(300_000 + draw.below(700_000))),
         rebalance_lead: draw.one_in(5).then(|| Span::from_secs(draw.between(10, 120))),
         ..ProviderTerms::default()
@@ -119,6 +127,8 @@ pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> ProviderTerms {
             terms.availability.insert(kind.name.clone(), availability(draw));
         }
     }
+    // A stream of its own: a seed keeps the rest of its run.
+    terms.billing.stopped_disk = stopped_disk(&mut draw.clone());
     terms
 }
 

@@ -212,6 +212,7 @@ fn jobs(seed: u64, is_large: bool, drawn: &mut Drawn) -> u64 {
             estimate: Span::from_secs(runtime + draw.between(0, 60)),
             usage: Usage::Uniform(Ppm::new(100_000 * (3 + draw.below(8)))),
             memory: each.unwrap_or(Bytes::ZERO),
+            priority: 0,
             after,
             is_cut: false,
             fails: false,

@@ -157,6 +157,7 @@ fn live_run(
         needs_criu: plan.needs_criu(),
         hold_checkpoints: true,
         noop: false,
+        api: None,
         faults: plan.experiment_faults.clone(),
         out: folder.to_owned(),
         lost_after: Duration::from_millis(plan.lost_after),
@@ -192,5 +193,5 @@ pub(super) fn speedup(plan: &Plan) -> Speedup {
 fn demand(plan: &Plan) -> RunDemand {
     let types = &plan.setup.catalogue.types;
     let vms = types.values().map(|kind| kind.vcpus).collect();
-    RunDemand { vms, kinds: types.keys().cloned().collect(), hosts: Vec::new() }
+    RunDemand { vms, kinds: types.keys().cloned().collect(), ..RunDemand::default() }
 }

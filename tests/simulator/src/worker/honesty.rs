@@ -1,15 +1,19 @@
 //! Lying workers: what they report in place of the truth.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use dormouse_proto::v1::{
-    CheckpointTaken, CreditBalance, Report, TaskFinished, TaskRef, TaskStopped, VmRef, VmTook,
-    report,
+    CheckpointTaken, CreditBalance, HostLoad, Report, TaskFinished, TaskRef, TaskStopped, VmRef,
+    VmTook, report,
 };
 use dormouse_tasks::result::TaskResult;
 use dormouse_units::Ppm;
 use dormouse_worker::agent::in_process::VmCommand;
 use serde::{Deserialize, Serialize};
 
-use super::chance::Chance;
+use tokio::sync::mpsc;
+
+use super::{chance::Chance, shared::Shared};
 
 /// The kind of lie that a worker tells, each with the part of the possible cases in which it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +26,7 @@ pub enum Honesty {
     Unworked(Ppm),
     /// The worker reports a wrong answer as right.
     WrongAnswers(Ppm),
-    /// The worker reports about VMs and tasks that it never had.
+    /// The worker reports about VMs and tasks that it never had, and the load of another machine.
     Inventions(Ppm),
     /// The numbers of the worker's reports jump, or repeat.
     Miscounts(Ppm),
@@ -86,10 +90,17 @@ impl Liar {
                 let is_end = matches!(report.report, Some(report::Report::TaskFinished(_)));
                 vec![if is_end && self.lies(rate) { wrong(report) } else { report }]
             }
-            Honesty::Inventions(rate) if self.lies(rate) => {
-                let invented = self.invention();
-                vec![report, invented]
-            }
+            Honesty::Inventions(rate) if self.lies(rate) => match &report.report {
+                Some(report::Report::HostLoad(load)) => {
+                    let machine = "a machine on which it is not".to_owned();
+                    let invented = HostLoad { machine, ..load.clone() };
+                    vec![Report { report: Some(report::Report::HostLoad(invented)) }]
+                }
+                _ => {
+                    let invented = self.invention();
+                    vec![report, invented]
+                }
+            },
             Honesty::Floods(rate) if self.lies(rate) => vec![report; FLOOD],
             _ => vec![report],
         }
@@ -98,8 +109,13 @@ impl Liar {
     /// Whether the worker ignores a command: it neither executes nor answers it.
     pub(super) fn ignores(&mut self, ask: &VmCommand) -> bool {
         let Honesty::Silence(rate) = self.honesty else { return false };
-        !matches!(ask, VmCommand::SetMode(_) | VmCommand::SetSupply(_) | VmCommand::Announce(_))
-            && self.lies(rate)
+        !matches!(
+            ask,
+            VmCommand::SetMode(_)
+                | VmCommand::SetSupply(_)
+                | VmCommand::Announce(_)
+                | VmCommand::SetNetwork(_)
+        ) && self.lies(rate)
     }
 
     /// The bytes that the worker stores as a checkpoint in place of this image.
@@ -163,6 +179,33 @@ impl Liar {
                 6 => return Report { report: None },
                 _ => return unworked(task, 0),
             }),
+        }
+    }
+}
+
+/// Sends the reports of a worker's session, or what a lying worker says in their place; the witness hears them too.
+#[derive(Debug)]
+pub(super) struct ReportSender {
+    /// The name of the worker, and the number of its session.
+    pub(super) whose: (String, u64),
+    pub(super) shared: Arc<Shared>,
+    pub(super) liar: Arc<Mutex<Liar>>,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
+}
+
+impl ReportSender {
+    pub(super) fn liar(&self) -> MutexGuard<'_, Liar> {
+        self.liar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a report.
+    pub(super) fn send_report(&self, report: Report) {
+        let said = self.liar().says(report);
+        for report in said {
+            let (worker, incarnation) = &self.whose;
+            self.shared.witness().said((worker, *incarnation), &report);
+            // The session ends before the VMs only when nobody wants reports any more.
+            let _ = self.reports.send(report);
         }
     }
 }

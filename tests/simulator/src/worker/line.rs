@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dormouse_proto::v1::{FromWorker, from_worker};
+use dormouse_identity::WorkerLife;
+use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, FromWorker, from_worker};
 use dormouse_worker::agent::in_process::{DialError, SessionTransport};
 use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::{fence::Fence, honesty::Liar, shared::Shared, uplink::Uplink};
+
+/// Bytes in one chunk of a transfer, few enough that an image has several chunks.
+const CHUNK: usize = 256;
 
 /// An uplink, with the certificates that were received over it.
 #[derive(Clone, Debug)]
@@ -39,8 +43,7 @@ impl<U: Uplink> SessionTransport for Line<U> {
         (): (),
         messages: mpsc::Receiver<FromWorker>,
     ) -> Result<U::Inbound, Status> {
-        let life = self.shared.life();
-        let life = life.ok_or_else(|| Status::unauthenticated("it has not joined"))?;
+        let life = self.joined_life()?;
         let miscounts = self.liar().miscounts();
         let messages = if miscounts { self.miscounted(messages) } else { messages };
         self.uplink.session(&life, messages).await
@@ -48,6 +51,33 @@ impl<U: Uplink> SessionTransport for Line<U> {
 }
 
 impl<U: Uplink> Line<U> {
+    fn joined_life(&self) -> Result<WorkerLife, Status> {
+        self.shared.life().ok_or_else(|| Status::unauthenticated("it has not joined"))
+    }
+
+    /// Stores these bytes as a checkpoint, in chunks; returns how many bytes the coordinator has received.
+    pub(super) async fn put_checkpoint(
+        &self,
+        reference: &CheckpointRef,
+        bytes: &[u8],
+    ) -> Result<u64, Status> {
+        let mut first = Some(reference.clone());
+        let chunks = bytes.chunks(CHUNK).map(|data| CheckpointChunk {
+            checkpoint: first.take(),
+            data: data.to_vec().into(),
+            ..CheckpointChunk::default()
+        });
+        let chunks = chunks.collect();
+        Ok(self.uplink.put_checkpoint(&self.joined_life()?, chunks).await?.bytes)
+    }
+
+    /// Fetches the bytes of a checkpoint.
+    pub(super) async fn get_checkpoint(&self, wanted: &CheckpointRef) -> Result<Vec<u8>, Status> {
+        let life = self.joined_life()?;
+        let chunks = self.uplink.get_checkpoint(&life, wanted.clone()).await?;
+        Ok(chunks.into_iter().flat_map(|chunk| chunk.data).collect())
+    }
+
     fn liar(&self) -> std::sync::MutexGuard<'_, Liar> {
         self.liar.lock().unwrap_or_else(PoisonError::into_inner)
     }

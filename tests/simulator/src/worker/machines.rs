@@ -2,29 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dormouse_proto::v1::{
-    CreateVm, Fault, FaultFelt, HostLoad, Nothing, Program, Report, Welcome, fault::Kind,
-    fault_felt::Felt, report,
-};
+use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report, Welcome};
 use dormouse_worker::agent::{
-    AgentError, Result,
-    in_process::{
-        CommandStamp, HostCores, LifeContext, LifeMachines, VmCommand, VmSupervisor, VmsMsg,
-    },
+    Result,
+    in_process::{CommandStamp, LifeMachines, SupervisedVms, VmCommand, carry_out_fault},
 };
-use ractor::{Actor, ActorRef};
-use tokio::{
-    task::JoinHandle,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::time::sleep;
 
-use super::{host::Host, machine::SimulatedHost, uplink::Uplink};
+use super::{backend::Host, faults::FaultyMemory, uplink::Uplink};
 
 /// CPU time of one repetition of a program, in microseconds.
 const REPETITION_US: u64 = 1000;
 const MEASURED: Duration = Duration::from_millis(20);
-/// The time between two ticks of the clock of a simulated kernel.
-const TICK: Duration = Duration::from_millis(4);
 /// Time limit for the removal of everything at the end of a session.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -32,8 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct InMemory<U: Uplink> {
     host: Arc<Host<U>>,
-    vms: ActorRef<VmsMsg>,
-    ended: JoinHandle<()>,
+    vms: SupervisedVms,
 }
 
 impl<U: Uplink> InMemory<U> {
@@ -42,26 +30,9 @@ impl<U: Uplink> InMemory<U> {
     /// # Errors
     /// The actor that supervises the VMs' owners does not begin.
     pub(super) async fn begin(host: Arc<Host<U>>, welcome: &Welcome) -> Result<Self> {
-        let context = LifeContext {
-            run: welcome.run.clone(),
-            millicores: host.plan.millicores,
-            speedup: host.speedup,
-            hold_checkpoints: host.hold_checkpoints,
-            has_criu: true,
-            criu: Arc::clone(&host.criu),
-            cores: Arc::new(HostCores::without_cores()),
-            tick: TICK,
-            machine: Arc::new(SimulatedHost::new(&host)),
-        };
-        let (vms, ended) = Actor::spawn(None, VmSupervisor, Arc::new(context))
-            .await
-            .map_err(|error| AgentError::Bug { what: error.to_string() })?;
-        host.shared.has_owners(vms.get_cell());
-        Ok(Self { host, vms, ended })
-    }
-
-    fn tell(&self, message: VmsMsg) -> Result<()> {
-        self.vms.cast(message).map_err(|error| AgentError::Bug { what: error.to_string() })
+        let vms = SupervisedVms::begin(host.context(welcome)).await?;
+        host.shared.has_owners(vms.supervisor());
+        Ok(Self { host, vms })
     }
 }
 
@@ -100,73 +71,31 @@ impl<U: Uplink> LifeMachines for InMemory<U> {
     }
 
     fn send_report(&self, report: Report) {
-        self.host.report(report);
+        self.host.reports.send_report(report);
     }
 
     fn create_vm(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
-        self.tell(VmsMsg::Create(create, asked))
+        self.vms.create_vm(create, asked)
     }
 
     fn ask_vm(&mut self, vm: u32, ask: VmCommand, asked: CommandStamp) -> Result<()> {
-        if self.host.liar().ignores(&ask) {
+        if self.host.reports.liar().ignores(&ask) {
             return Ok(());
         }
-        self.tell(VmsMsg::Ask(vm, ask, asked))
+        self.vms.ask_vm(vm, ask, asked)
     }
 
     fn carry_out_fault(&mut self, fault: Fault) {
-        let host = Arc::clone(&self.host);
-        self.host.shared.spawn(async move { carry_out(host, fault).await });
+        self.host.shared.spawn(carry_out_fault(FaultyMemory(Arc::clone(&self.host)), fault));
     }
 
     async fn wait_abandoned(&mut self) {
-        // Whether it panicked is said where it did.
-        let _ = (&mut self.ended).await;
+        self.vms.wait_abandoned().await;
     }
 
     async fn clean_up(&mut self) {
         // Where some are still there they are found as left behind.
-        let _ = self.vms.call(VmsMsg::DestroyAll, Some(PATIENCE)).await;
-        self.vms.stop(None);
-        self.host.images.clear();
+        self.vms.destroy_all(PATIENCE).await;
+        self.host.disk.clear();
     }
-}
-
-/// Carries out a fault, and reports when it takes effect and when it is over.
-async fn carry_out<U: Uplink>(host: Arc<Host<U>>, fault: Fault) {
-    let came = Instant::now();
-    let lasts = Duration::from_micros(fault.real_lasts_us);
-    let number = fault.fault;
-    let say = |felt: Felt, took: Duration| {
-        let real_took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let felt = FaultFelt { fault: number, felt: Some(felt), real_took_us };
-        host.say(report::Report::FaultFelt(felt));
-    };
-    let begun = Felt::Begun(Nothing {});
-    match fault.kind {
-        Some(Kind::Kill(_)) => return host.shared.kill(),
-        Some(Kind::Pause(_)) => {
-            say(begun, came.elapsed());
-            host.shared.pause(lasts);
-            // The fence holds from the next time that this is looked at.
-            tokio::task::yield_now().await;
-        }
-        Some(Kind::DiskFull(_)) => {
-            say(begun, came.elapsed());
-            host.images.fill(true);
-            sleep_until(came + lasts).await;
-            host.images.fill(false);
-        }
-        Some(Kind::CriuRealUs(us)) => {
-            say(begun, came.elapsed());
-            host.slow_down(Duration::from_micros(us));
-            sleep_until(came + lasts).await;
-            host.slow_down(Duration::ZERO);
-        }
-        _ => {
-            let why = "the simulator disturbs networks itself".to_owned();
-            return say(Felt::Refused(why), came.elapsed());
-        }
-    }
-    say(Felt::Over(Nothing {}), (came + lasts).elapsed());
 }

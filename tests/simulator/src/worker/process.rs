@@ -24,8 +24,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    backend::Host,
     honesty::Liar,
-    host::Host,
     line::Line,
     machines::InMemory,
     plan::WorkerPlan,

@@ -10,6 +10,16 @@ struct Hunk {
     file: PathBuf,
     old: String,
     new: String,
+    /// The numbers of old and new lines that the hunk's header states, by which `patch` finds its end.
+    stated: (usize, usize),
+}
+
+/// The numbers of lines that the header of a hunk states, as in `@@ -1,3 +1,4 @@`; one where it has no comma.
+fn stated_lines(header: &str) -> Option<(usize, usize)> {
+    let mut ranges = header.split(' ').filter(|word| word.starts_with(['-', '+'])).map(|range| {
+        range.split_once(',').map_or(Some(1), |(_, count)| count.parse::<usize>().ok())
+    });
+    Some((ranges.next()??, ranges.next()??))
 }
 
 /// The hunks of a patch, in the unified format.
@@ -21,7 +31,9 @@ fn hunks(patch: &str) -> Vec<Hunk> {
             (file, is_inside) = (PathBuf::from(path), false);
         } else if line.starts_with("@@ ") {
             is_inside = true;
-            hunks.push(Hunk { file: file.clone(), old: String::new(), new: String::new() });
+            let stated = stated_lines(line).unwrap_or_else(|| panic!("{line:?} is not a header"));
+            let (old, new) = (String::new(), String::new());
+            hunks.push(Hunk { file: file.clone(), old, new, stated });
         } else if line.starts_with("diff ") {
             is_inside = false;
         } else if let (true, Some(hunk)) = (is_inside, hunks.last_mut()) {
@@ -65,7 +77,9 @@ fn all_bugs_fit_the_code_together_and_say_what_they_are() {
         assert!(says.ends_with('.') && !says.starts_with("diff"), "{name} begins with {says:?}");
         let hunks = hunks(patch);
         assert!(!hunks.is_empty(), "{name} changes nothing");
-        for Hunk { file, old, new } in hunks {
+        for Hunk { file, old, new, stated } in hunks {
+            let lines = (old.lines().count(), new.lines().count());
+            assert_eq!(lines, stated, "{name}: patch refuses a hunk with other numbers of lines");
             let text = code.entry(file.clone()).or_insert_with(|| {
                 fs::read_to_string(root().join(&file))
                     .unwrap_or_else(|error| panic!("{name}: {}: {error}", file.display()))
@@ -95,7 +109,9 @@ fn each_bug_has_a_switch_of_its_own() {
 fn a_hunk_has_the_lines_before_and_after() {
     let patch = "It adds wrongly.\n\ndiff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n@@ -1,3 +1,3 @@\n a\n\n-b + c\n+b - c\n";
     let hunks = hunks(patch);
-    let [Hunk { file, old, new }] = &hunks[..] else { panic!("{hunks:?}") };
+    let [Hunk { file, old, new, stated }] = &hunks[..] else { panic!("{hunks:?}") };
     assert_eq!(file, Path::new("x.rs"));
     assert_eq!((old.as_str(), new.as_str()), ("a\n\nb + c\n", "a\n\nb - c\n"));
+    assert_eq!(*stated, (3, 3));
+    assert_eq!(stated_lines("@@ -7 +7,2 @@ fn f() {"), Some((1, 2)));
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use dormouse_tests::{Watch, dormouse_says};
 
 /// Kinds of pages, each with the command that makes one; those that take longest come first.
-pub(super) const KINDS: [(&str, &str); 10] = [
+pub(super) const KINDS: [(&str, &str); 11] = [
     ("reproduce", "reproduce measy/figure-6 --jobs 200 --cause-jobs 0"),
     ("watch", "run j60-sc2 --virtual"),
+    ("watch-provider", "run provider-saturated --virtual"),
     ("bag", "run j60-sc2 --virtual"),
     ("tenants", "run shared-small --virtual"),
     ("requests", "run provider-saturated --virtual"),
@@ -51,9 +52,14 @@ pub(super) fn made(kind: &str, command: &str, folder: &Path) -> Page {
     let command = command.replace("lifetimes.csv", recorded.to_str().unwrap());
     let words: Vec<_> = command.split(' ').chain(["--out", out.to_str().unwrap()]).collect();
     let _ = dormouse_says(&words);
-    if kind == "watch" {
+    let place = match kind {
+        "watch" => Some("at=600&selected=task3&ended=yes"),
+        "watch-provider" => Some("at=300000&selected=vm20&rows=host&scale=log"),
+        _ => None,
+    };
+    if let Some(place) = place {
         let server = Watch::over(&out, &[]);
-        let address = format!("http://{}/#at=600&selected=task3&ended=yes", server.address());
+        let address = format!("http://{}/#{place}", server.address());
         return Page { address, _server: Some(server) };
     }
     Page { address: format!("file://{}", out.join("report.html").display()), _server: None }

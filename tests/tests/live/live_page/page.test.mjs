@@ -6,10 +6,14 @@ import { Column, Series, lowerBound, upperBound } from "./columns.js";
 import { DONE, History, RUNNING, WAITING, isOfUser } from "./history.js";
 import { Playhead, RunClock } from "./clock.js";
 import { howEnded } from "./hit.js";
-import { View } from "./view.js";
+import { SCALES, View } from "./view.js";
+import { marketOf, vmsByMarket } from "./market.js";
+import { nameOf } from "./find.js";
+import { isCrowded, vcpusUsed } from "./strip.js";
+import { usageShown, wholeUsage } from "./usage.js";
 import {
   MOST_LINKS, fidelityAt, figuresAt, linksIn, missingWords, outcomesAt, runningOn, seatsTaken, spanAt, taskState, verdictWords, vmState,
-  waitedFor, waitingAt,
+  vmsAt, waitedFor, waitingAt,
 } from "./moment.js";
 import { bytes, clock, costWord, count, hostMemory, hostVcpus, money, percent, rate, short, span, timeLabel, timeStep } from "./words.js";
 
@@ -67,6 +71,14 @@ test("states of VMs and tasks are those of the time that is asked for", () => {
   assert.equal(seatsTaken(history, vm, 42), 0);
   assert.equal(vm.checkpoints.length, 1);
   assert.deepEqual(vm.acts.map((act) => act.by), ["user: why not"]);
+});
+
+test("a VM is there from its launch until its end, whatever it does", () => {
+  const history = whole();
+  const there = (time) => vmsByMarket(vmsAt(history, time));
+  // It boots at 1, is hibernated at 30 and has ended at 80.
+  assert.deepEqual([0.5, 1, 30, 79].map((time) => there(time).spot), [0, 1, 1, 1]);
+  assert.deepEqual(there(80), { ondemand: 1, spot: 0, burstable: 0 });
 });
 
 test("work that goes on elsewhere is linked, work that begins anew is not", () => {
@@ -181,10 +193,10 @@ test("numbers have their units", () => {
   assert.deepEqual([48.2, 2700, 9000, 400000].map(span), ["48.2 s", "45.0 min", "2.5 h", "4.6 d"]);
   assert.deepEqual([0, 0.25, 9000, 20000, 2.5e6].map(short), ["0", "0.25", "9000", "20k", "2.5M"]);
   assert.deepEqual([0.03, 0.105, 1, 0].map(rate), ["$0.03/h", "$0.105/h", "$1/h", "$0/h"]);
-  assert.deepEqual([0.1234, 12.345].map(money), ["$0.1234", "$12.35"]);
+  assert.deepEqual([0.1234, 12.345, 6917.1, 56917.1].map(money), ["$0.1234", "$12.35", "$6917.10", "$56,917.10"]);
   assert.deepEqual([0.0123, -0.03, 0].map((x) => percent(x)), ["+1.23 %", "-3.00 %", "0.00 %"]);
   assert.deepEqual([512, 2 ** 34, 10e6].map(bytes), ["512 B", "16.0 GiB", "9.5 MiB"]);
-  assert.equal(count(1234567), "1\u202f234\u202f567");
+  assert.deepEqual([1234567, 9999, 10000, -12345].map(count), ["1,234,567", "9999", "10,000", "-12,345"]);
   assert.deepEqual([[0.3, 0.5], [7, 10], [400, 600], [100000, 172800]].map(([rough, step]) => timeStep(rough) - step), [0, 0, 0, 0]);
   assert.deepEqual([[0.5, 0.1], [90, 30], [3600, 1200], [7200, 3600]].map(([t, step]) => timeLabel(t, step)), ["0.5 s", "90 s", "60 min", "2 h"]);
 });
@@ -229,13 +241,130 @@ test("of many migrations those of the whole window are drawn, and all of the tas
     history.apply([["start", n, task, n, n % 2, [0], "fg", "", n ? 0.5 : null, "burst"], ["stop", n + 0.5, task, n, "stopped"]]);
   }
   const ends = (list) => list.map((n) => history.linkEnds.at(n));
-  const drawn = ends(linksIn(history, { from: 0, until: moves }, null));
+  const sample = linksIn(history, { from: 0, until: moves }, null);
+  assert.equal(sample.all, history.links.length);
+  const drawn = ends(sample.found);
   assert.ok(drawn.length <= MOST_LINKS + 1, `${drawn.length} are drawn`);
   assert.ok(drawn.at(-1) > 0.99 * moves && drawn[0] < 0.01 * moves, `from ${drawn[0]} to ${drawn.at(-1)}`);
   const chosen = history.task(7).index;
-  const ofSeven = linksIn(history, { from: 0, until: moves }, chosen).filter((n) => history.spans.task[history.links[n][1]] === chosen);
+  const ofSeven = linksIn(history, { from: 0, until: moves }, chosen).found.filter((n) => history.spans.task[history.links[n][1]] === chosen);
   const all = history.links.filter(([, after]) => history.spans.task[after] === chosen);
   assert.equal(ofSeven.length, all.length);
   assert.ok(all.length >= 5);
-  assert.deepEqual(ends(linksIn(history, { from: 10, until: 20 }, null)).filter((t) => t < 10), []);
+  assert.deepEqual(ends(linksIn(history, { from: 10, until: 20 }, null).found).filter((t) => t < 10), []);
+});
+
+// A provider: host 1 has four vCPUs. The spot VM 0 makes room for the VM 2, and hibernates.
+const TYPES = { small: { vcpus: 1, burstable: false }, t: { vcpus: 1, burstable: true }, large: { vcpus: 2, burstable: false } };
+const PROVIDER = [
+  ["host", 0, 1, "w1", 4, null],
+  ["host", 0, 2, "w2", 4, null],
+  ["vm", 10, 0, "large", "spot", 2, 1, 0.03, null, null, 0],
+  ["vm-state", 20, 0, "running"],
+  ["vm", 30, 1, "t", "on-demand", 1, 1, 0.1, null, null, 1],
+  ["vm-state", 40, 1, "running"],
+  ["act", 50, "hibernate", "vm0", [0], "provider: room for vm2"],
+  ["vm-state", 50, 0, "hibernating"],
+  ["vm", 50, 2, "large", "on-demand", 2, 1, 0.1, null, null, 5],
+  ["vm-state", 60, 0, "hibernated"],
+  ["vm-state", 60, 2, "running"],
+  ["vm-end", 80, 2, "terminated"],
+  ["vm-state", 90, 0, "running"],
+  ["vm-end", 100, 0, "terminated"],
+  ["vm-end", 100, 1, "terminated"],
+  ["over", 100, true, null],
+];
+
+function provider() {
+  const history = new History();
+  history.describe({ types: TYPES, task_noun: "request" });
+  history.apply(PROVIDER);
+  return history;
+}
+
+test("customers' VMs lie on the vCPUs of their host, and give them back while they are hibernated", () => {
+  const history = provider();
+  const strip = history.strips.get(1);
+  assert.equal(strip.lanes.length, 4, "no more than the host has");
+  const vms = (time) => strip.lanes.map((_, lane) => strip.vmAt(lane, time)?.id ?? null);
+  assert.deepEqual(vms(15), [null, null, null, null], "it boots");
+  assert.deepEqual(vms(45), [0, 0, 1, null]);
+  assert.deepEqual(vms(70), [2, 2, 1, null], "the VM that came has its room");
+  assert.deepEqual(vms(95), [0, 0, 1, null], "it has resumed");
+  assert.deepEqual(vms(101), [null, null, null, null]);
+  const more = new History();
+  more.describe({ types: TYPES, task_noun: "request" });
+  for (let n = 0; n < 3; n += 1) more.apply([["vm", n, n, "large", "spot", 2, 7, 0, null, null, n], ["vm-state", n, n, "running"]]);
+  assert.equal(more.strips.get(7).lanes.length, 6, "a host without limit has as many as are used");
+});
+
+test("of VMs too many to be seen the vCPUs that they use are drawn, by market, as means of each column", () => {
+  const strip = provider().strips.get(1);
+  const means = (edge) => vcpusUsed(strip, [0, 40, 80, 120], edge).map((market) => [...market]);
+  assert.deepEqual(means(Infinity), [[0, 1, 0], [1, 1, 0.5], [0, 1, 0.5]], "on demand, spot and burstable");
+  assert.deepEqual(means(50)[1], [1, 0.5, 0], "nothing is used after the clock");
+  const isDense = (width, until) => isCrowded({ gutter: 0, size: { width }, state: { view: { from: 0, until } } }, strip);
+  assert.deepEqual([isDense(10, 100), isDense(100, 100), isDense(10, 10)], [true, false, false]);
+});
+
+test("hosts are used by market: at a time, over time, and on average at the end of the run", () => {
+  const history = provider();
+  assert.deepEqual(["large", "t"].map((type) => marketOf(type, "on-demand", TYPES).key), ["ondemand", "burstable"]);
+  assert.equal(marketOf("t", "spot", TYPES).key, "spot");
+  const at = (head) => {
+    const usage = usageShown({ history, head }).byHost.get(1);
+    return [usage.ondemand, usage.spot, usage.burstable, usage.vms];
+  };
+  assert.deepEqual(at(45), [0, 2, 1, 2]);
+  assert.deepEqual(at(70), [2, 0, 1, 3]);
+  const whole = wholeUsage({ history, head: 70 });
+  assert.deepEqual([whole.all.vcpus, whole.capacity, whole.hosts, whole.full, whole.idle, whole.isMean], [3, 8, 2, 0, 1, false]);
+  const mean = wholeUsage({ history, head: 100 });
+  assert.ok(mean.isMean);
+  // 2 vCPUs for 40 + 10 s on spot, 2 for 20 s on demand, 1 for 60 s burstable, of 100 s.
+  assert.deepEqual([mean.all.spot, mean.all.ondemand, mean.all.burstable].map((n) => n.toFixed(6)), ["1.000000", "0.400000", "0.600000"]);
+  const { usage } = history;
+  const steps = Array.from({ length: usage.times.length }, (_, n) => [usage.times.at(n), usage.spot.at(n), usage.ondemand.at(n), usage.burstable.at(n)]);
+  assert.deepEqual(steps, [[20, 2, 0, 0], [40, 2, 0, 1], [60, 0, 2, 1], [80, 0, 0, 1], [90, 2, 0, 1], [100, 0, 0, 0]]);
+});
+
+test("a request is found by its number, and leads to its VM", () => {
+  const history = provider();
+  assert.deepEqual(["request 5", "5", "vm 1", "host 1", "W2", "request 9"].map((typed) => nameOf(history, typed)),
+    ["vm2", "vm2", "vm1", "host1", "host2", ""]);
+});
+
+test("a scale of time has its times in order, and back", () => {
+  for (const scale of SCALES) {
+    const view = new View();
+    Object.assign(view, { mode: "free", from: 100, span: 1000, scale });
+    assert.deepEqual([100, 1100].map((time) => view.part(time).toFixed(9)), ["0.000000000", "1.000000000"]);
+    let before = -Infinity;
+    for (let time = 0; time <= 1200; time += 50) {
+      assert.ok(view.part(time) > before, `${scale}: ${time} is not after the time before`);
+      before = view.part(time);
+      assert.ok(Math.abs(view.timeAt(before) - time) < 1e-6, `${scale}: ${time}`);
+    }
+    const ticks = view.ticks(800, 90);
+    assert.ok(ticks.length >= 4, `${scale}: ${ticks.length} ticks`);
+    const places = ticks.map(({ time }) => view.part(time) * 800).sort((a, b) => a - b);
+    assert.ok(places.slice(1).every((x, n) => x - places[n] > 60), `${scale}: labels touch: ${places}`);
+    assert.equal(new Set(ticks.map(({ label }) => label)).size, ticks.length);
+  }
+  const view = new View();
+  Object.assign(view, { mode: "free", from: 0, span: 1000, scale: "log" });
+  assert.ok(view.part(10) > 0.3, "the beginning has room");
+  view.scale = "log-back";
+  assert.ok(view.part(990) < 0.7, "the end has room");
+  view.zoom(0.5, 0, 1000);
+  assert.equal(view.until, 1000, "the fine end stays");
+});
+
+test("what is looked for comes into the window with room around it", () => {
+  const view = new View();
+  view.showAll(100000);
+  view.show(500, 520, 100000);
+  assert.ok(view.from < 500 && view.until > 520 && view.span < 100, `${view.from} to ${view.until}`);
+  view.show(0, 3, 100000);
+  assert.equal(view.from, 0);
 });

@@ -13,18 +13,18 @@ pub enum SpeedupSaid {
     /// The speed-up is set nowhere: the default one is used.
     #[default]
     Nobody,
-    /// The experiment's file sets it.
+    /// The experiment's file sets the speed-up.
     Experiment,
     /// The speed-up is set on the command line.
     CommandLine,
 }
 
-/// The greatest errors that live tasks may have, relative to their virtual twins.
+/// The greatest errors that times of live tasks may have, as fractions of the times of the same tasks in the virtual twin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WantedErrors {
-    /// Largest error of a single task allowed, in absolute value.
+    /// Largest allowed error of a single live task's time, as a fraction of its virtual time, in absolute value.
     pub worst: f64,
-    /// Largest mean error allowed, in absolute value.
+    /// Largest allowed mean error of live tasks' times, as a fraction of their virtual times, in absolute value.
     pub mean: f64,
 }
 
@@ -41,13 +41,14 @@ impl WantedErrors {
 /// Properties of an experiment on which the choice of its speed-up depends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExperimentDemand {
-    /// Load of the experiment on this host.
+    /// Load of the experiment on this host: the vCPUs that it may have busy at once, as a fraction of those that the host holds at
+    /// 1/24 of a core each.
     pub load: f64,
     /// Length of the experiment's shortest task, in emulated seconds.
     pub shortest_s: f64,
     /// Fraction of the cores that the experiment keeps free of VMs.
     pub reserve: f64,
-    /// The errors that the experiment allows.
+    /// The errors of live tasks' times that the experiment allows.
     pub wanted: WantedErrors,
     /// Highest speed-up at which the host can hold the experiment; `None`: the host can't hold it at any speed-up.
     pub admitted: Option<f64>,
@@ -67,7 +68,7 @@ pub struct SpeedupChoice {
     pub speedup: f64,
     /// Reason for the choice, worded to follow the speed-up in a sentence.
     pub why: String,
-    /// The experiment's load, if it was computed.
+    /// The load of the experiment on this host (1: a vCPU has 1/24 of a core); `None` if it was not computed.
     pub load: Option<f64>,
     /// The host's calibration, if there is one.
     pub calibration: Option<Calibration>,
@@ -123,7 +124,7 @@ pub fn choose(
 }
 
 impl Calibration {
-    /// Highest measured speed-up whose errors at this load are within the limits.
+    /// Highest measured speed-up whose errors at this load are within the limits; `None` if there is no such speed-up.
     #[must_use]
     pub fn highest(&self, load: f64, wanted: &WantedErrors) -> Option<f64> {
         let mut cells = self.at_load(load).into_iter().rev().map(|cell| cell.speedup);
@@ -240,13 +241,13 @@ impl SpeedupChooser {
         self.run(speedup, why)
     }
 
-    /// The allowed errors, in words.
+    /// The allowed errors of live tasks' times, in words.
     fn limits_in_words(&self) -> String {
         let WantedErrors { worst, mean } = self.demand.wanted;
         format!("at most {} % and {} % on average are", percent_text(worst), percent_text(mean))
     }
 
-    /// The expected errors at a speed-up, in words.
+    /// The errors of live tasks' times that are expected at a speed-up, in words.
     fn errors_in_words(&self, expected: &ExpectedErrors) -> String {
         let ExpectedErrors { speedup, measured_at, load, .. } = *expected;
         let place = if measured_at.total_cmp(&speedup).is_eq() {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 /// Errors of the file of a calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
-    /// The file is no calibration or incomplete.
+    /// The file is not a calibration, or is incomplete.
     #[error("{}: {why}; remove it, or measure again with `dormouse calibrate`", .path.display())]
     Damaged {
         /// File of the calibration.
         path: PathBuf,
-        /// The flaw, in words.
+        /// The flaw of the calibration's file, in words.
         why: String,
     },
     /// The system refused an operation.

@@ -52,7 +52,7 @@ pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> StoredCalibrati
 ///
 /// # Errors
 ///
-/// The file can't be read, or is no calibration of a known version.
+/// The file can't be read, or is not a calibration of a known version.
 pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
     #[derive(Deserialize)]
     struct FormatVersion {

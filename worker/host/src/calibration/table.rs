@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::HostIdentity;
 
-/// The version of the file's format.
+/// The version of the format of a calibration's file.
 pub const FORMAT: u32 = 1;
 
 /// Number of vCPUs per core at a load of 1: a little more than in the built-in experiments on two
 /// cores.
 const VCPUS_A_CORE: f64 = 24.0;
 
-/// Loads that differ by less than this fraction count as the same, as shares are whole millionths.
+/// Loads that differ by less than this fraction count as the same, as shares of cores are whole millionths.
 const SAME_LOAD: f64 = 0.005;
 
 /// Measured timing errors of live tasks on a host, relative to their virtual twins, by speed-up and
@@ -25,7 +25,7 @@ const SAME_LOAD: f64 = 0.005;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Calibration {
-    /// The version of the format.
+    /// Version of the format of the calibration's file.
     pub format: u32,
     /// The time at which the latest cell was measured, in UTC.
     pub made: String,
@@ -45,7 +45,7 @@ pub struct CalibrationConditions {
     pub reserve: Ppm,
     /// Shortest and longest task in emulated seconds.
     pub task_s: (f64, f64),
-    /// A task's memory.
+    /// Memory of each task.
     pub memory: Bytes,
     /// Time that a checkpoint stops a task, in emulated seconds.
     pub checkpoint_s: f64,
@@ -57,7 +57,7 @@ pub struct CalibrationConditions {
 pub struct CalibrationCell {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// Load of the host at which the cell was measured.
+    /// Load of the host at which the cell was measured: busy vCPUs as a fraction of those that it holds at 1/24 of a core each.
     pub load: f64,
     /// Number of vCPUs busy at once.
     pub vcpus: u32,
@@ -68,11 +68,11 @@ pub struct CalibrationCell {
     pub came: CellOutcome,
 }
 
-/// The outcome of a cell.
+/// Outcome of measuring a cell of a calibration: one speed-up at one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "came", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum CellOutcome {
-    /// Tasks were run.
+    /// Tasks were run in the cell, with these figures.
     Measured(CellFigures),
     /// The host can't hold this load at this speed-up.
     Refused {
@@ -81,7 +81,7 @@ pub enum CellOutcome {
     },
 }
 
-/// Figures of the tasks of a cell.
+/// Figures of the tasks that were run at one speed-up and one load of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CellFigures {
@@ -89,25 +89,25 @@ pub struct CellFigures {
     pub runs: u32,
     /// The number of undisturbed tasks that were compared with their twins.
     pub tasks: u32,
-    /// Mean of (live − virtual) / virtual over the tasks' times.
+    /// Mean relative error of the times of live tasks: the mean of (live − virtual) / virtual, a fraction.
     pub mean_error: f64,
-    /// The error furthest from zero.
+    /// Relative error of a live task's time that is furthest from zero: (live − virtual) / virtual, a fraction.
     pub worst_error: f64,
-    /// The number of checkpoints that were taken.
+    /// The number of checkpoints that the cell's tasks took in its live runs.
     pub checkpoints: u32,
-    /// The number of checkpoints that the same tasks took in virtual time.
+    /// The number of checkpoints that the cell's tasks took in their virtual twins.
     pub checkpoints_due: u32,
     /// True if every run was faithful.
     pub faithful: bool,
-    /// Remarks of the runs.
+    /// Remarks that the cell's runs made.
     pub notes: Vec<String>,
-    /// Time from the start command to a task's first instruction.
+    /// Time from the start command to a task's first instruction; `None` without a measurement.
     pub start: Option<RepeatedDuration>,
-    /// Time from the restore command to a task's first instruction after the checkpoint.
+    /// Time from the restore command to a task's first instruction after the checkpoint; `None` without a measurement.
     pub restore: Option<RepeatedDuration>,
-    /// The time that CRIU took for a checkpoint.
+    /// The time that CRIU took for a checkpoint; `None` without a measurement.
     pub dump: Option<RepeatedDuration>,
-    /// Duration of the cell in real seconds.
+    /// Duration of the cell's measurement in real seconds.
     pub real_s: f64,
 }
 
@@ -117,14 +117,14 @@ pub struct CellFigures {
 pub struct RepeatedDuration {
     /// The number of measurements.
     pub n: u32,
-    /// Median of the durations.
+    /// Median of the durations, in real milliseconds.
     pub median_ms: f64,
-    /// The longest duration measured.
+    /// The longest measured duration, in real milliseconds.
     pub worst_ms: f64,
 }
 
 impl CalibrationCell {
-    /// True if the values are plausible.
+    /// True if the measured errors, the speed-up and the load of the cell are plausible.
     pub(super) fn makes_sense(&self) -> bool {
         let came = match &self.came {
             CellOutcome::Measured(of) => {
@@ -139,7 +139,7 @@ impl CalibrationCell {
 }
 
 impl CalibrationCell {
-    /// Mean and worst error, if tasks ran.
+    /// Mean and worst relative error of the cell's live tasks, as fractions of their virtual times; `None` if no tasks ran.
     pub(super) fn errors(&self) -> Option<(f64, f64)> {
         match &self.came {
             CellOutcome::Measured(of) => Some((of.mean_error, of.worst_error)),
@@ -149,7 +149,8 @@ impl CalibrationCell {
 }
 
 impl ExpectedErrors {
-    /// The worse of two predicted errors, and the speed-up at which the worst error was measured.
+    /// The mean and the worst error that are further from zero in either prediction, with the speed-up at which the worst error was
+    /// measured.
     fn or_worse(self, higher: Self) -> Self {
         let further = |a: f64, b: f64| if a.abs() > b.abs() { a } else { b };
         match (self.errors, higher.errors) {
@@ -180,16 +181,16 @@ impl RepeatedDuration {
     }
 }
 
-/// Errors that a calibration predicts for a speed-up.
+/// Errors of live tasks' times that a calibration predicts for a speed-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedErrors {
-    /// Speed-up of the prediction.
+    /// Speed-up for which the errors are predicted.
     pub speedup: f64,
     /// Speed-up at which the errors were measured.
     pub measured_at: f64,
-    /// Load at which the errors were measured.
+    /// Load of the host at which the errors were measured: busy vCPUs as a fraction of those that it holds at 1/24 of a core each.
     pub load: f64,
-    /// Mean and worst error; `None`: the host can't run this speed-up.
+    /// Mean and worst predicted error of live tasks' times, as fractions; `None`: the host can't run this speed-up.
     pub errors: Option<(f64, f64)>,
 }
 
@@ -208,9 +209,8 @@ pub fn share_at(load: f64) -> Ppm {
 }
 
 impl Calibration {
-    /// Expected errors of tasks at a speed-up and a load, the measured ones times `times`: the
-    /// largest errors up to the next higher measured speed-up, or up to the highest, at the next
-    /// higher measured loads. `None` if no load that high was measured.
+    /// Expected errors of tasks at a speed-up and a load: `times` times the largest errors measured at speed-ups up to the next
+    /// higher measured one, each at the lowest measured load that is at least `load`. `None` if no load that high was measured.
     ///
     /// Delays that cause errors shrink as time passes more slowly, so a higher speed-up can't be
     /// better than a lower one, except by luck.

@@ -8,7 +8,7 @@ pub(super) fn percent_text(fraction: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Mean and worst error in words.
+/// Mean and worst error of live tasks' times, given as fractions, in words; `None` becomes words that the load can't be run.
 pub(super) fn errors_text(errors: Option<(f64, f64)>) -> String {
     match errors {
         Some((mean, worst)) => {
@@ -19,7 +19,7 @@ pub(super) fn errors_text(errors: Option<(f64, f64)>) -> String {
 }
 
 impl Calibration {
-    /// For each load, a sentence with the highest speed-up within these limits.
+    /// For each measured load, a sentence with the highest speed-up at which the errors are within `wanted`.
     #[must_use]
     pub fn highest_in_words(&self, wanted: &WantedErrors) -> Vec<String> {
         let (worst, mean) = (percent_text(wanted.worst), percent_text(wanted.mean));

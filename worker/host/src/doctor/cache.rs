@@ -1,4 +1,4 @@
-//! A proof that is kept until the next boot, or until something that it depends on changes.
+//! The result of doctor's live test of this host, stored until the next boot, or until something that it depends on changes.
 
 use std::env;
 use std::fs;
@@ -14,7 +14,7 @@ use super::{ExaminationDepth, HostDiagnosis, criu_program, examine, find_task_pr
 
 const FILE: &str = "proof.json";
 
-/// The circumstances that a proof depends on.
+/// The circumstances on which the result of doctor's live test of this host depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ProofKey {
     boot: String,
@@ -28,7 +28,7 @@ struct ProofKey {
     programs: Vec<String>,
 }
 
-/// A proof with its key, as stored in the file.
+/// The stored result of doctor's live test of this host, with the circumstances under which it is valid.
 #[derive(Serialize, Deserialize)]
 struct KeptProof {
     key: ProofKey,
@@ -62,7 +62,8 @@ fn file_stamp(path: &Path) -> String {
     format!("{} {of}", path.display())
 }
 
-/// The proof of this host: the kept proof if it is still valid, else a new one. The flag is true if the proof was kept.
+/// The result of doctor's live test of this host: the stored one if it is still valid, else that of a new test. The flag is true if
+/// the result was stored.
 #[must_use]
 pub fn proved() -> (HostDiagnosis, bool) {
     let key = ProofKey::current_key();
@@ -78,14 +79,14 @@ pub fn proved() -> (HostDiagnosis, bool) {
     (diagnosis, false)
 }
 
-/// Folders in which the proof may be kept; the first writable one is used.
+/// Folders in which the result of doctor's live test may be stored; the first writable one is used.
 fn proof_folders() -> Vec<PathBuf> {
     let own = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let all = own.into_iter().chain(["/var/cache", "/run"].map(PathBuf::from));
     all.map(|dir| dir.join("dormouse")).collect()
 }
 
-/// A kept proof that is valid for this key; an unreadable one counts as missing.
+/// The result of doctor's live test in a file, if it is valid under these circumstances; `None` also if the file can't be read.
 fn read(path: &Path, key: &ProofKey) -> Option<HostDiagnosis> {
     let kept: KeptProof = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
     (kept.key == *key && kept.diagnosis.live).then_some(kept.diagnosis)
@@ -98,7 +99,7 @@ fn keep_proof(kept: KeptProof) {
     }
 }
 
-/// Writes the proof with an atomic rename.
+/// Writes the result of doctor's live test into a folder, with an atomic rename.
 fn write(folder: &Path, kept: &KeptProof) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

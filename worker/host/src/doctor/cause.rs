@@ -1,20 +1,20 @@
-//! Diagnosis of a failed step of the proof, and its remedy.
+//! Diagnosis of a failed step of doctor's live test of this host, and its remedy.
 
 use dormouse_worker::place::ProcessPlace;
 
 use super::rights::ProcessRights;
 
-/// Circumstances from which the cause of a failure is concluded.
+/// Circumstances of this process from which doctor concludes the cause of a failed step of its live test.
 #[derive(Clone, Debug)]
 pub(super) struct FailureCircumstances {
     pub(super) place: ProcessPlace,
     pub(super) rights: ProcessRights,
 }
 
-/// Cause of a failed step, and its remedy.
+/// Cause of a failed step of doctor's live test, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FailureCause {
-    /// The cause in words; empty if unknown.
+    /// The cause of the failed step in words; empty if unknown.
     pub(super) what: String,
     pub(super) fix: String,
 }

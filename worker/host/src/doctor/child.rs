@@ -10,10 +10,10 @@ use dormouse_worker::process::ChildProcess;
 use super::{ExaminationDepth, Finding, HostDiagnosis};
 use crate::workers;
 
-/// Time limit of the proof, far longer than even a busy host takes.
+/// Time limit of doctor's live test of this host, far longer than even a busy host takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Examines and proves everything in a child process of this program (`dormouse doctor --here`).
+/// Examines this host in a child process of this program (`dormouse doctor --here`), with real tasks if `depth` says so.
 #[must_use]
 pub fn examine(depth: ExaminationDepth) -> HostDiagnosis {
     match examine_in_child(depth) {

@@ -1,4 +1,4 @@
-//! Examination of everything that live runs need, with a proof by real tasks.
+//! Examination of everything that live runs need, including a live test with real tasks.
 
 use std::time::Duration;
 
@@ -20,24 +20,25 @@ pub struct HostDiagnosis {
     /// Always true: virtual runs need nothing.
     #[serde(rename = "virtual")]
     pub virtual_time: bool,
-    /// Time at which real tasks were launched, frozen, dumped and restored on this host; `None`: no proof was made.
+    /// UTC time at which real tasks were launched, frozen, dumped and restored on this host; `None`: that was not tested, or live
+    /// runs are not possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proved_at: Option<String>,
     /// The preconditions that were looked at.
     pub findings: Vec<Finding>,
 }
 
-/// Depth of an examination: with real tasks or without.
+/// Depth of an examination of this host: with real tasks or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExaminationDepth {
-    /// Preconditions are only checked.
+    /// The preconditions of live runs are only checked, without real tasks.
     Look,
-    /// Preconditions are also proved by real tasks.
+    /// The preconditions of live runs are also tested with real tasks.
     Prove,
 }
 
-/// Examines everything in this process, which becomes a worker if there is a proof; takes about a
-/// second, or two to three with a proof. Must be called before any thread is started.
+/// Examines this host in this process, which becomes a worker if real tasks are tested. Takes about a second, or two to three with
+/// real tasks. Must be called before any thread is started.
 #[must_use]
 pub fn examine_here(depth: ExaminationDepth) -> HostDiagnosis {
     let (place, rights) = (ProcessPlace::detect_place(), ProcessRights::of_this_process());
@@ -74,7 +75,7 @@ pub fn examine_here(depth: ExaminationDepth) -> HostDiagnosis {
     HostDiagnosis::new(findings, proved.is_some())
 }
 
-/// True if all steps succeeded, including those with checkpoints.
+/// True if all steps of doctor's live test succeeded, including those with checkpoints.
 fn is_whole(steps: &[Finding]) -> bool {
     let has_dump = steps.iter().any(|step| step.name == ProofStepKind::Dump.step_words());
     has_dump && steps.iter().all(|step| step.state == FindingState::Found)
@@ -97,14 +98,15 @@ impl HostDiagnosis {
         (!self.live).then(|| format!("{} missing", names.join(", ")))
     }
 
-    /// The first missing precondition of a live run, which may need CRIU or not.
+    /// The first missing precondition of a live run that needs CRIU, or does not (`needs_criu`); `None` if no precondition is
+    /// missing.
     #[must_use]
     pub fn lacking(&self, needs_criu: bool) -> Option<&Finding> {
         let missing = |f: &&Finding| f.state == FindingState::Missing;
         self.findings.iter().filter(missing).find(|f| needs_criu || !f.for_checkpoints)
     }
 
-    /// Duration of a step of the proof.
+    /// Duration of a step of doctor's live test of this host; `None` if that step was not made.
     #[must_use]
     pub fn took(&self, what: ProofStepKind) -> Option<Duration> {
         let step = self.findings.iter().find(|f| f.name == what.step_words())?;

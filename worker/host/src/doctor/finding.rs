@@ -28,7 +28,7 @@ pub struct Finding {
     /// The remedy, in words; `None` if nothing is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// Duration of a step of the proof in microseconds.
+    /// Duration of a step of doctor's live test in microseconds; `None` for a finding that is not such a step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
     /// True if only runs with checkpoints need the precondition.
@@ -59,7 +59,7 @@ impl Finding {
         Self::new(name, FindingState::Missing, found, Some(fix.into()))
     }
 
-    /// A finding that is met if `good`, else doubtful.
+    /// A finding whose precondition is met if `good`, else doubtful.
     pub(crate) fn judged_finding(
         name: &str,
         good: bool,
@@ -79,7 +79,7 @@ impl Finding {
         Self { for_checkpoints: true, ..self }
     }
 
-    /// The finding with the duration of its step.
+    /// The finding with the duration of the test step that it is about.
     pub(crate) fn that_took(self, took: Duration) -> Self {
         Self { took_us: u64::try_from(took.as_micros()).ok(), ..self }
     }

@@ -75,7 +75,7 @@ pub(super) fn control_groups(
     findings
 }
 
-/// The refusal and its reason, without the remedy, for which the finding has a field of its own.
+/// The error in words, with its reason but without its remedy, for which a finding has a field of its own.
 fn refusal_text(error: &workspace::WorkspaceError) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {
@@ -86,7 +86,7 @@ fn refusal_text(error: &workspace::WorkspaceError) -> String {
     }
 }
 
-/// Finding on the CPU weight of this process's groups relative to other groups.
+/// Finding on the CPU weight of this process's groups relative to other groups; `None` if the weights can't be read.
 fn weight_finding(hierarchy: &CgroupHierarchy, place: ProcessPlace) -> Option<Finding> {
     let name = "CPU weight";
     match own_low_weight(hierarchy) {
@@ -119,7 +119,7 @@ fn controller_finding(
     }
 }
 
-/// Creates and removes a group, as a test.
+/// Creates and removes a control group, as a test.
 fn try_group(mount: &Path) -> std::io::Result<()> {
     let group = mount.join(format!("dormouse-doctor-{}", std::process::id()));
     std::fs::create_dir(&group)?;

@@ -13,7 +13,7 @@ struct LiveCapability {
     for_checkpoints: bool,
 }
 
-/// The name of the finding.
+/// Name of the finding on capabilities.
 const CAPABILITIES_NAME: &str = "capabilities";
 
 const CAPABILITIES: [LiveCapability; 9] = [
@@ -90,7 +90,7 @@ impl ProcessRights {
         Self { is_root: nix::unistd::geteuid().is_root(), ..Self::read(&status) }
     }
 
-    /// Parses `/proc/self/status` (proc(5)).
+    /// Parses the rights of this process from the text of `/proc/self/status` (proc(5)).
     fn read(status: &str) -> Self {
         let field = |name: &str| {
             status
@@ -120,15 +120,15 @@ impl ProcessRights {
         self.is_root && !self.lacking_names().contains(&"SYS_ADMIN")
     }
 
-    /// Findings on the rights of this process. `proved` says whether a proof succeeded despite missing rights; `None`:
-    /// no proof was made.
+    /// Findings on the rights of this process. `proved` says whether doctor's live test succeeded despite missing rights; `None`:
+    /// no test was made.
     pub(super) fn rights_findings(
         &self,
         place: ProcessPlace,
         proved: Option<bool>,
     ) -> Vec<Finding> {
         if !self.is_root {
-            let found = "this process is not root's: control groups and CRIU are";
+            let found = "this process does not run as root, which control groups and CRIU need";
             return vec![Finding::missing_finding(CAPABILITIES_NAME, found, place.to_be_root())];
         }
         vec![self.capabilities_finding(place, proved), self.filter_finding(place, proved)]
@@ -216,6 +216,9 @@ mod tests {
     fn who_is_not_root_hears_of_that_alone() {
         let user = ProcessRights { is_root: false, ..rights(0) };
         let findings = user.rights_findings(ProcessPlace::Docker, None);
-        assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
+        assert!(
+            matches!(&findings[..], [only] if only.found.contains("not run as root")),
+            "{findings:?}"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Findings from the steps of the proof.
+//! Findings from the steps of doctor's live test of this host.
 
 use dormouse_worker::agent::AgentConfig;
 use dormouse_worker::proof::{ProofStep, WorkerProof, prove_worker};
@@ -7,7 +7,7 @@ use super::cause::{FailureCircumstances, brief_failure};
 use super::{Finding, FindingState, criu_program, find_task_program};
 use crate::workers;
 
-/// Runs the proof in this process, which becomes a worker; `None` without a task program.
+/// Runs doctor's live test of this host in this process, which becomes a worker; `None` without a task program.
 pub(super) fn prove_steps(circumstances: &FailureCircumstances) -> Option<Vec<Finding>> {
     let program = find_task_program()?;
     let folder = match workers::make_folder() {

@@ -50,13 +50,13 @@ impl ProcessCase {
 /// Parameters of a foreground and a background job, apart from the foreground's usage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobPair {
-    /// Number of processes and of the processors under them.
+    /// Number of processes of each job, and of the processors that both jobs share.
     pub case: ProcessCase,
-    /// The seed of the phases' lengths.
+    /// Seed from which the lengths of both jobs' phases are drawn.
     pub seed: u64,
-    /// The length of a phase of the foreground job alone.
+    /// The length of a phase of the foreground job when it runs alone.
     pub foreground_phase: Duration,
-    /// The length of a phase of the background job alone.
+    /// The length of a phase of the background job when it runs alone.
     pub background_phase: Duration,
 }
 
@@ -65,7 +65,7 @@ pub struct JobPair {
 const PHASES: (f64, f64) = (0.002, 0.05);
 
 impl JobPair {
-    /// Draws the pair of this seed: phase lengths are log-uniform in their range.
+    /// Draws the phase lengths of a foreground and a background job under this seed: log-uniform in their range.
     #[must_use]
     pub fn draw(case: ProcessCase, seed: u64) -> Self {
         let mut stream = RandomStream::named_stream(seed, "two-tier", case.name());

@@ -20,7 +20,7 @@ pub enum TwoTierError {
     /// An operation on control groups failed.
     #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
     Cgroup(#[from] cgroup::CgroupError),
-    /// The container mounts a place read-only.
+    /// The container mounts a place read-only that the measurement has to write to.
     #[error("two tiers can't be measured here")]
     Place(#[from] workspace::WorkspaceError),
     /// A job's process can't be run.
@@ -37,7 +37,7 @@ pub enum TwoTierError {
         "the {which} job {how}; run it again, or check that dormouse-task is of the same version"
     )]
     Job {
-        /// `foreground` or `background`.
+        /// The job that ended: `foreground` or `background`.
         which: &'static str,
         /// Description of the job's end.
         how: String,

@@ -25,9 +25,8 @@ pub(super) const SOON: Duration = Duration::from_secs(10);
 const VM: u64 = 1;
 const VCPUS: u32 = 2;
 
-/// Control groups, a folder for jobs, and the usable cores of this process. Dropping it removes the
-/// groups and the folder; if the process is killed, its guardian removes the groups, and the next
-/// live run the folder.
+/// Control groups, a folder for jobs, and the usable cores of this process. Dropping it removes the groups and the folder. If the
+/// process is killed, a separate process, the guardian, removes the groups, and the next live run removes the folder.
 #[derive(Debug)]
 pub struct TwoTierHost {
     tree: GroupTree,

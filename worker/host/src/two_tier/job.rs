@@ -24,7 +24,7 @@ const MEMORY: u64 = 4 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MeasuredJobSpec {
     pub(super) processes: u32,
-    /// CPU usage of each process when the job runs alone.
+    /// CPU usage of each of the job's processes when the job runs alone, as a fraction of a processor.
     pub(super) usage: f64,
     pub(super) phases: u32,
     /// Blocks of work per phase of a process at 100 % usage.
@@ -78,7 +78,7 @@ impl MeasuredJob {
         Ok(job)
     }
 
-    /// Process ids of the ranks, once all exist.
+    /// Waits until all ranks of the job exist, and returns their process ids.
     fn wait_for_ranks(&self, processes: u32) -> Result<Vec<i32>, TwoTierError> {
         let begun = Instant::now();
         while begun.elapsed() < SOON {

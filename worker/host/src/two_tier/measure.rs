@@ -14,23 +14,23 @@ const RUN: Duration = Duration::from_millis(500);
 /// Time for which a background job is observed alone.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// Results for one pair of jobs at one foreground usage.
+/// Results for a foreground and a background job that share processors, at one foreground usage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// The number of processes that the jobs have.
     pub case: ProcessCase,
-    /// Seed of the pair.
+    /// Seed from which the lengths of the two jobs' phases were drawn.
     pub seed: u64,
-    /// Requested foreground usage, in per cent.
+    /// CPU usage requested for the foreground job, in per cent.
     pub usage: u32,
-    /// Measured foreground usage alone, as a fraction.
+    /// Measured CPU usage of the foreground job when it runs alone, as a fraction of a processor.
     pub foreground_usage: f64,
     /// Fraction of its speed that the foreground job lost to the background job.
     pub loss: f64,
-    /// Fraction of CPU time that the foreground job took more for the same work, due to shared
-    /// caches. The rest of the loss is time spent waiting for the processors.
+    /// Additional CPU time that the foreground job took for the same work due to shared caches, as a fraction of its CPU time
+    /// alone. The rest of the loss is time spent waiting for the processors.
     pub more_cpu: f64,
-    /// Progress of the background job relative to its progress alone.
+    /// Progress of the background job beside the foreground job, as a fraction of its progress alone.
     pub rate: f64,
     /// CPU usage of the background job when it runs alone, as a fraction of a processor.
     pub background_usage: f64,
@@ -48,7 +48,7 @@ impl Measurement {
         self.of_idle(self.rate * self.background_usage)
     }
 
-    /// Fraction of the idle cycles that the background job was charged for.
+    /// Fraction of the idle cycles that the background job was charged for; `None` if almost nothing is idle.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         self.of_idle(self.background_cpu)
@@ -74,7 +74,7 @@ pub(super) struct AloneFigures {
     usage: f64,
 }
 
-/// Counters read at one instant.
+/// CPU times of both tiers and the background job's progress, read at one instant.
 struct CounterReading {
     at: Instant,
     foreground_ns: u64,
@@ -106,10 +106,10 @@ fn cpu_sum(sum: Result<u64, dormouse_worker::cgroup::CgroupError>) -> Result<u64
     Ok(sum?)
 }
 
-/// Changes of the counters between two instants.
+/// CPU usage of both tiers, and the background job's speed, between two instants.
 struct MeasuredWindow {
     seconds: f64,
-    /// CPU time of each tier as a fraction of a processor.
+    /// CPU usage of the foreground tier, as a mean fraction of a processor; `background` has that of the background tier.
     foreground: f64,
     background: f64,
     units_per_second: f64,
@@ -137,7 +137,7 @@ impl MeasuredWindow {
         self.foreground * self.seconds
     }
 
-    /// Sum of two windows.
+    /// Joins two windows of time: their lengths are added, all other values are averaged by length.
     fn add_window(&self, other: &Self) -> Self {
         let seconds = self.seconds + other.seconds;
         let mean =
@@ -166,7 +166,7 @@ fn foreground_spec(pair: &JobPair, usage: u32, block: Duration) -> MeasuredJobSp
     }
 }
 
-/// Parameters of a background job, which runs until it is ended.
+/// Parameters of the background job of `pair`, which runs until it is ended.
 fn background_spec(pair: &JobPair, block: Duration) -> MeasuredJobSpec {
     MeasuredJobSpec {
         processes: pair.case.processes(),
@@ -177,7 +177,7 @@ fn background_spec(pair: &JobPair, block: Duration) -> MeasuredJobSpec {
     }
 }
 
-/// Measures a pair's background job alone.
+/// Measures the background job of `pair` while it runs alone.
 pub(super) fn background_alone(
     host: &TwoTierHost,
     pair: &JobPair,
@@ -192,8 +192,8 @@ pub(super) fn background_alone(
     Ok(AloneFigures { units_per_second: window.units_per_second, usage: window.background })
 }
 
-/// Measures a pair at a foreground usage in per cent: the foreground alone, twice with its
-/// neighbour, and alone again, so that a drift of the processor's speed cancels out.
+/// Measures a foreground and a background job at a foreground usage in per cent: the foreground job alone, twice beside the
+/// background job, and alone again, so that a drift of the processor's speed cancels out.
 pub(super) fn measure_both(
     host: &TwoTierHost,
     pair: &JobPair,

@@ -35,7 +35,7 @@ pub use results::{
 /// Default foreground usages to measure, in per cent: those of the paper's jobs (section 3.1).
 pub const USAGES: [u32; 7] = [40, 50, 60, 70, 80, 90, 100];
 
-/// Default number of pairs of jobs per case: all then takes less than four minutes.
+/// Default number of pairs of a foreground and a background job per case: all then takes less than four minutes.
 pub const PAIRS: u64 = 7;
 
 /// A measurement is repeated if other programs used more than this fraction of the processors' time, which is about the

@@ -11,7 +11,7 @@ use super::measure::Measurement;
 /// All measurements that were made.
 #[derive(Clone, Debug, Default)]
 pub struct TwoTierResults {
-    /// The measurements, one for each pair and usage.
+    /// The measurements, one for each pair of a foreground and a background job at each foreground usage.
     pub all: Vec<Measurement>,
     /// Number of measurements that were repeated because other programs disturbed them.
     pub again: usize,
@@ -24,7 +24,7 @@ pub struct PaperComparison {
     pub case: String,
     /// Name of the metric, which is in per cent.
     pub metric: &'static str,
-    /// The paper's value, if it gives one.
+    /// The paper's value of the metric, in per cent; `None` if the paper gives none.
     pub paper: Option<f64>,
     /// Estimate from our measurements.
     pub ours: Estimate,
@@ -44,11 +44,11 @@ pub const fn utilisation(case: ProcessCase) -> (f64, f64) {
 
 /// Function for a figure of one measurement in per cent; `None` where it is undefined.
 pub type Metric = fn(&Measurement) -> Option<f64>;
-/// The foreground's loss.
+/// Speed that the foreground job lost to the background job, in per cent.
 pub const LOST: Metric = |m| Some(100.0 * m.loss);
-/// The background's utilisation.
+/// Idle cycles that became progress of the background job, in per cent.
 pub const UTILISATION: Metric = |m| m.utilisation().map(|x| 100.0 * x);
-/// The background's share of the idle cycles.
+/// Idle cycles that the background job was charged for, in per cent.
 pub const SHARE: Metric = |m| m.share().map(|x| 100.0 * x);
 const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
@@ -133,13 +133,13 @@ impl TwoTierResults {
         self.measurements(case).filter_map(metric).collect()
     }
 
-    /// The measured foreground usages.
+    /// Foreground usages at which the case was measured, in per cent, ascending.
     #[must_use]
     pub fn usages(&self, case: ProcessCase) -> Vec<u32> {
         self.measurements(case).map(|m| m.usage).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// A metric at one foreground usage over all pairs.
+    /// Estimate of a metric at one foreground usage over all measured pairs of jobs; `None` without measurements.
     #[must_use]
     pub fn at(&self, case: ProcessCase, usage: u32, metric: Metric) -> Option<Estimate> {
         let values: Vec<f64> =

@@ -3,18 +3,22 @@
 use serde_json::{Value, json};
 
 use crate::{
-    MaintenanceEvent, MaintenanceState, VmFacts, VmMarket, notices::VmAnnouncements, tree::TreeNode,
+    MaintenanceEvent, MaintenanceState, RoleCredentials, UnixTime, VmFacts, VmMarket,
+    notices::VmAnnouncements, tree::TreeNode,
 };
 
-/// The tree of all metadata categories, which is the same under every version.
-pub(super) fn metadata_tree(facts: &VmFacts, notices: &VmAnnouncements) -> TreeNode {
+/// Time for which the credentials of a role are said to be valid, in microseconds; clients read them again before its end.
+const CREDENTIALS_US: u64 = 6 * 3_600_000_000;
+
+/// The tree of all metadata categories at an instant, which is the same under every version.
+pub(super) fn metadata_tree(facts: &VmFacts, notices: &VmAnnouncements, now: UnixTime) -> TreeNode {
     let document = TreeNode::directory([(
         "document",
         TreeNode::value(pretty_json(&identity_document(facts))),
     )]);
     let mut all = vec![
         ("dynamic".to_owned(), TreeNode::directory([("instance-identity", document)])),
-        ("meta-data".to_owned(), TreeNode::Directory(meta_data(facts, notices))),
+        ("meta-data".to_owned(), TreeNode::Directory(meta_data(facts, notices, now))),
     ];
     let user_data =
         facts.user_data.iter().map(|text| ("user-data".to_owned(), TreeNode::value(text)));
@@ -22,7 +26,7 @@ pub(super) fn metadata_tree(facts: &VmFacts, notices: &VmAnnouncements) -> TreeN
     TreeNode::Directory(all)
 }
 
-fn meta_data(facts: &VmFacts, notices: &VmAnnouncements) -> Vec<(String, TreeNode)> {
+fn meta_data(facts: &VmFacts, notices: &VmAnnouncements, now: UnixTime) -> Vec<(String, TreeNode)> {
     let mac = facts.mac_address();
     let hostname = facts.ec2_hostname();
     let address = facts.address.to_string();
@@ -44,12 +48,15 @@ fn meta_data(facts: &VmFacts, notices: &VmAnnouncements) -> Vec<(String, TreeNod
         ("partition", TreeNode::value("aws")),
     ]);
     let mut all = vec![
-        ("ami-id", TreeNode::value(facts.ec2_id("ami"))),
+        ("ami-id", TreeNode::value(facts.image_id())),
         ("ami-launch-index", TreeNode::value("0")),
         ("ami-manifest-path", TreeNode::value("(unknown)")),
         ("block-device-mapping", disk),
         ("events", events_node(notices)),
         ("hostname", TreeNode::value(&hostname)),
+    ];
+    all.extend(facts.access.role.as_ref().map(|role| ("iam", role_node(role, now))));
+    all.extend([
         ("instance-action", TreeNode::value("none")),
         ("instance-id", TreeNode::value(facts.instance_id())),
         ("instance-life-cycle", TreeNode::value(life)),
@@ -60,10 +67,22 @@ fn meta_data(facts: &VmFacts, notices: &VmAnnouncements) -> Vec<(String, TreeNod
         ("network", network_node(mac, hostname, address)),
         ("placement", placement),
         ("profile", TreeNode::value("default-hvm")),
+    ]);
+    let groups = match &facts.security_groups[..] {
+        [] => "default".to_owned(),
+        names => names.join("\n"),
+    };
+    let public = facts.access.public_address;
+    all.extend(public.map(|address| ("public-ipv4", TreeNode::value(address.to_string()))));
+    all.extend(facts.access.public_key.as_ref().map(|(_, text)| {
+        let key = TreeNode::directory([("openssh-key", TreeNode::value(text))]);
+        ("public-keys", TreeNode::directory([("0", key)]))
+    }));
+    all.extend([
         ("reservation-id", TreeNode::value(facts.ec2_id("r"))),
-        ("security-groups", TreeNode::value("default")),
+        ("security-groups", TreeNode::value(groups)),
         ("services", services),
-    ];
+    ]);
     all.extend(spot_node(notices).map(|spot| ("spot", spot)));
     all.push(("system", TreeNode::value("nitro")));
     if !facts.tags.is_empty() {
@@ -74,6 +93,31 @@ fn meta_data(facts: &VmFacts, notices: &VmAnnouncements) -> Vec<(String, TreeNod
         ));
     }
     all.into_iter().map(|(name, node)| (name.to_owned(), node)).collect()
+}
+
+/// What SDKs read of an instance's role: its profile, and its credentials.
+fn role_node(role: &RoleCredentials, now: UnixTime) -> TreeNode {
+    let info = json!({
+        "Code": "Success",
+        "LastUpdated": now.iso_text(),
+        "InstanceProfileArn": role.profile,
+        "InstanceProfileId": "AIPAEXAMPLEEXAMPLE000",
+    });
+    let until = UnixTime::from_micros(now.as_micros().saturating_add(CREDENTIALS_US));
+    let credentials = json!({
+        "Code": "Success",
+        "LastUpdated": now.iso_text(),
+        "Type": "AWS-HMAC",
+        "AccessKeyId": role.access_key,
+        "SecretAccessKey": role.secret,
+        "Token": role.token,
+        "Expiration": until.iso_text(),
+    });
+    let of_role = vec![(role.name.clone(), TreeNode::value(pretty_json(&credentials)))];
+    TreeNode::directory([
+        ("info", TreeNode::value(pretty_json(&info))),
+        ("security-credentials", TreeNode::Directory(of_role)),
+    ])
 }
 
 /// Events that the provider plans: maintenance and rebalance recommendations, if there are any.
@@ -87,7 +131,8 @@ fn events_node(notices: &VmAnnouncements) -> TreeNode {
     TreeNode::Directory(all)
 }
 
-/// Scheduled maintenance with its state, and the history of completed events.
+/// Node with the scheduled maintenance and its state, and with the history of maintenance that is over; both are empty without an
+/// event.
 fn maintenance_node(event: Option<&MaintenanceEvent>) -> TreeNode {
     let is_over = |event: &&MaintenanceEvent| event.state != MaintenanceState::Active;
     let listed = |events: Option<&MaintenanceEvent>| {

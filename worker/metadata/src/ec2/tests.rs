@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    EndpointSettings, MaintenanceEvent, MaintenanceState, TakingAction, TokenSecret,
-    VmAnnouncement,
+    EndpointSettings, InstanceAccess, MaintenanceEvent, MaintenanceState, RoleCredentials,
+    TakingAction, TokenSecret, VmAnnouncement,
     facts::tests::{spot_facts, tagged_facts},
     service::tests::{NOW, TAKEN, announce_taken, spot_service},
 };
@@ -104,6 +104,62 @@ fn tags_and_user_data_are_as_they_were_given() {
     let said = answer_ec2(&service, &ask, NOW);
     assert_eq!(said.content_type, "application/octet-stream");
     assert_eq!(said.body, "#!/bin/sh\necho hello\n");
+}
+
+#[test]
+fn security_groups_are_the_default_one_or_those_of_the_instance_now() {
+    let mut service = spot_service();
+    let groups = "/latest/meta-data/security-groups";
+    assert_eq!(body(&service, groups), "default");
+    let names = ["open", "inner"].map(str::to_owned);
+    service.announce_event(VmAnnouncement::SecurityGroups(names.to_vec()));
+    assert_eq!(body(&service, groups), "open\ninner");
+}
+
+#[test]
+fn keys_addresses_and_roles_are_shown_where_an_instance_has_them() {
+    let text = |text: &str| text.to_owned();
+    let role = RoleCredentials {
+        name: text("manager"),
+        profile: text("arn:aws:iam::123456789012:instance-profile/manager"),
+        access_key: text("ASIA1"),
+        secret: text("hidden"),
+        token: text("t"),
+    };
+    let access = InstanceAccess {
+        public_address: Some(std::net::Ipv4Addr::new(127, 80, 0, 4)),
+        public_key: Some((text("laptop"), text("ssh-ed25519 AAAA"))),
+        role: Some(role),
+    };
+    let facts = crate::VmFacts { access, ..spot_facts() };
+    assert!(!format!("{facts:?}").contains("hidden"), "{facts:?}");
+    let settings = EndpointSettings::default();
+    let service = MetadataService::new(facts, settings, TokenSecret::new([3; 32]));
+    for (path, value) in [
+        ("public-ipv4", "127.80.0.4"),
+        ("public-keys/", "0=laptop"),
+        ("public-keys/0/", "openssh-key"),
+        ("public-keys/0/openssh-key", "ssh-ed25519 AAAA"),
+        ("iam/", "info\nsecurity-credentials/"),
+        ("iam/security-credentials/", "manager"),
+    ] {
+        assert_eq!(body(&service, &format!("/latest/meta-data/{path}")), value, "{path}");
+    }
+    let path = "/latest/meta-data/iam/security-credentials/manager";
+    let said = answer_ec2(&service, &HttpRequest::new(HttpMethod::Get, path), NOW);
+    let read: serde_json::Value = serde_json::from_str(&said.body).expect("JSON");
+    assert_eq!((said.content_type, read["Code"].as_str()), ("text/plain", Some("Success")));
+    assert_eq!(
+        (&read["AccessKeyId"], &read["SecretAccessKey"]),
+        (&"ASIA1".into(), &"hidden".into())
+    );
+    assert_eq!((&read["Token"], &read["LastUpdated"]), (&"t".into(), &NOW.iso_text().into()));
+    assert_eq!(read["Expiration"], "2026-06-09T16:13:20Z");
+    let info: serde_json::Value =
+        serde_json::from_str(&body(&service, "/latest/meta-data/iam/info")).expect("JSON");
+    assert!(info["InstanceProfileArn"].as_str().is_some_and(|arn| arn.ends_with("/manager")));
+    let all = body(&service, "/latest/meta-data/");
+    assert!(all.contains("\niam/\n") && all.contains("\npublic-keys/\n"), "{all}");
 }
 
 #[test]

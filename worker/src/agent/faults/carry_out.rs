@@ -1,96 +1,78 @@
 //! Carrying out a fault, from the coordinator's command to the fault's end.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use dormouse_proto::v1::{self, FaultFelt, Nothing, fault::Kind, fault_felt::Felt, report};
-use dormouse_units::Ppm;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::getpid,
-};
+use dormouse_proto::v1::{self, FaultFelt, Nothing, Report, fault::Kind, fault_felt::Felt, report};
 use tokio::time::{Instant, sleep_until};
 
-use super::{WorkerNetwork, network::NetworkDisturbance, pause};
 use crate::agent::{
     NEWS,
-    host::LifeHost,
-    report::{explain_error, make_report, whole_micros},
+    report::{make_report, whole_micros},
 };
 
-/// Carries out a fault, and reports when it takes effect and when it ends. Returns at once.
-pub(crate) fn carry_out(host: &Arc<LifeHost>, network: &WorkerNetwork, fault: v1::Fault) {
-    let fault =
-        InjectedFault { host: Arc::clone(host), number: fault.fault, came: Instant::now(), fault };
-    let network = network.clone();
-    tokio::spawn(async move { fault.carry_out(network).await });
+/// A host on which faults of the experiment are carried out: a real one, or one of the simulator.
+pub trait FaultyHost: Send + Sync + 'static {
+    /// Begins a disturbance that lasts until the returned guard is dropped.
+    ///
+    /// # Errors
+    ///
+    /// In words, why this host can't be disturbed in this way.
+    fn disturb(&self, fault: u32, kind: &Kind, until: Instant) -> Result<Box<dyn Send>, String>;
+
+    /// Stops the worker, with its tasks, for this time.
+    ///
+    /// # Errors
+    ///
+    /// In words, why the worker can't be stopped.
+    fn stand_still(&self, lasts: Duration) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Kills the worker.
+    fn kill_worker(&self);
+
+    /// Sends a report to the coordinator by the session.
+    fn send_report(&self, report: Report);
 }
 
-struct InjectedFault {
-    host: Arc<LifeHost>,
+/// Carries out a fault, and reports when it takes effect and when it ends.
+pub async fn carry_out(host: impl FaultyHost, fault: v1::Fault) {
+    InjectedFault { host, number: fault.fault, came: Instant::now() }.carry_out(&fault).await;
+}
+
+struct InjectedFault<H> {
+    host: H,
     number: u32,
-    fault: v1::Fault,
     came: Instant,
 }
 
-impl InjectedFault {
-    async fn carry_out(self, network: WorkerNetwork) {
-        let lasts = Duration::from_micros(self.fault.real_lasts_us);
+impl<H: FaultyHost> InjectedFault<H> {
+    async fn carry_out(self, fault: &v1::Fault) {
+        let lasts = Duration::from_micros(fault.real_lasts_us);
         let until = self.came + lasts;
-        let (number, what) = (self.number, in_words(self.fault.kind.as_ref()));
+        let (number, what) = (self.number, in_words(fault.kind.as_ref()));
         tracing::warn!(target: NEWS, "fault{number} of the experiment begins: {what} for {lasts:?}");
-        let disturb = |what| network.disturb_until(u64::from(self.number), what, until);
-        match self.fault.kind {
-            None => self.report_state(Felt::Refused(
-                "this worker does not know this kind of fault".to_owned(),
-            )),
-            Some(Kind::Partition(_)) => {
-                self.hold_until(until, disturb(NetworkDisturbance::Partition)).await;
+        match &fault.kind {
+            None => {
+                let why = "this worker does not know this kind of fault";
+                self.report_state(Felt::Refused(why.to_owned()));
             }
-            Some(Kind::DelayRealUs(us)) => {
-                let by = NetworkDisturbance::Delay(Duration::from_micros(us));
-                self.hold_until(until, disturb(by)).await;
-            }
-            Some(Kind::LossPpm(part)) => {
-                self.hold_until(until, disturb(NetworkDisturbance::Loss(Ppm::new(part)))).await;
-            }
-            Some(Kind::BytesPerRealSecond(rate)) => {
-                self.hold_until(until, disturb(NetworkDisturbance::Rate(rate))).await;
-            }
-            Some(Kind::DiskFull(_)) => {
-                self.hold_until(until, self.host.store().fill_disk()).await;
-            }
-            Some(Kind::CriuRealUs(us)) => match &self.host.checkpointer {
-                Some(checkpointer) => {
-                    self.hold_until(until, checkpointer.slow_down(Duration::from_micros(us))).await;
-                }
-                None => self.report_state(Felt::Refused("this worker has no CRIU".to_owned())),
-            },
             Some(Kind::Pause(_)) => {
                 self.report_state(Felt::Begun(Nothing {}));
-                let host = Arc::clone(&self.host);
-                let paused = tokio::task::spawn_blocking(move || {
-                    pause::stand_still(&host.prepared.tree, lasts)
-                });
-                match paused.await {
-                    Ok(Ok(())) => self.is_over(until),
-                    Ok(Err(error)) => self.report_state(Felt::Refused(explain_error(&error))),
-                    Err(error) => self.report_state(Felt::Refused(error.to_string())),
+                match self.host.stand_still(lasts).await {
+                    Ok(()) => self.is_over(until),
+                    Err(why) => self.report_state(Felt::Refused(why)),
                 }
             }
-            Some(Kind::Kill(_)) => {
-                // As the first process of a PID namespace it ignores this, and ends as abruptly next.
-                let _ = kill(getpid(), Signal::SIGKILL);
-                exit_at_once();
-            }
+            Some(Kind::Kill(_)) => self.host.kill_worker(),
+            Some(kind) => match self.host.disturb(number, kind, until) {
+                Ok(effect) => {
+                    self.report_state(Felt::Begun(Nothing {}));
+                    sleep_until(until).await;
+                    drop(effect);
+                    self.is_over(until);
+                }
+                Err(why) => self.report_state(Felt::Refused(why)),
+            },
         }
-    }
-
-    /// Keeps `effect` until this instant, then ends it; reports the begin and the end of the fault.
-    async fn hold_until<T>(&self, until: Instant, effect: T) {
-        self.report_state(Felt::Begun(Nothing {}));
-        sleep_until(until).await;
-        drop(effect);
-        self.is_over(until);
     }
 
     fn is_over(&self, until: Instant) {
@@ -120,11 +102,4 @@ fn in_words(kind: Option<&Kind>) -> &'static str {
         Some(Kind::Pause(_)) => "this worker and its tasks stand still",
         Some(Kind::Kill(_)) => "this worker is killed",
     }
-}
-
-/// Ends this process as a kill would: without cleaning up.
-#[expect(unsafe_code, reason = "std's exit runs handlers, as a kill does not")]
-fn exit_at_once() {
-    // SAFETY: ends the process at once.
-    unsafe { libc::_exit(137) }
 }

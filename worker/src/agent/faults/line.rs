@@ -19,7 +19,7 @@ pub(super) const MAX_UNDER_WAY: usize = 512 * 1024;
 pub(super) struct DelayLine {
     under_way: VecDeque<(Instant, Bytes)>,
     bytes: usize,
-    /// Time until which earlier bytes occupy the line.
+    /// Instant until which bytes that were sent earlier occupy the line.
     free_at: Instant,
     timer: Pin<Box<Sleep>>,
 }
@@ -40,7 +40,7 @@ impl DelayLine {
         MAX_UNDER_WAY.saturating_sub(self.bytes)
     }
 
-    /// Sends bytes.
+    /// Puts bytes in transit; `network` determines when they arrive.
     pub(super) fn send_bytes(&mut self, bytes: &[u8], network: &WorkerNetwork) {
         let now = Instant::now();
         let arrives = network.arrival_time(now, bytes.len(), &mut self.free_at);

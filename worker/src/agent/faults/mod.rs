@@ -3,11 +3,13 @@
 
 mod carry_out;
 mod dialler;
+mod host;
 mod line;
 mod network;
 mod pause;
 mod stream;
 
-pub(crate) use carry_out::carry_out;
+pub use carry_out::{FaultyHost, carry_out};
 pub use dialler::{DialledLink, Dialling, HostDialler};
+pub(crate) use host::WorkerHost;
 pub use network::WorkerNetwork;

@@ -18,9 +18,9 @@ const READ: usize = 16 * 1024;
 pub(super) struct DisturbedStream<S> {
     inner: S,
     network: WorkerNetwork,
-    /// Bytes from the coordinator.
+    /// Bytes in transit from the coordinator to this worker.
     coming: DelayLine,
-    /// Bytes to the coordinator.
+    /// Bytes in transit from this worker to the coordinator.
     going: DelayLine,
     /// How the coordinator's end was closed, to be reported after all bytes before it.
     ended: Option<io::Result<()>>,

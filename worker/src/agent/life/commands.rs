@@ -10,7 +10,7 @@ use crate::agent::{
     vm::VmCommand,
 };
 
-/// A decoded command.
+/// A decoded command of the coordinator: what the worker has to do about it.
 #[derive(Debug)]
 pub(super) enum CommandReading {
     /// Create a VM.
@@ -19,7 +19,7 @@ pub(super) enum CommandReading {
     Ask(u32, VmCommand),
     /// Inject a fault.
     Fault(Fault),
-    /// The command is refused, with this report if it has an answer.
+    /// Refuse the command, with this report if the command has an answer.
     Refused(Option<Box<Report>>),
 }
 
@@ -63,12 +63,13 @@ pub(super) fn read(number: u64, command: command::Command) -> Result<CommandRead
         command::Command::PromoteTask(of) => (of.vm, VmCommand::Promote(of)),
         command::Command::CheckpointNow(of) => (of.vm, VmCommand::CheckpointNow(of)),
         command::Command::Announce(said) => (said.vm, VmCommand::Announce(said)),
+        command::Command::SetNetwork(of) => (of.vm, VmCommand::SetNetwork(of)),
         command::Command::MoveTask(to) => (vm_of(to.task)?, VmCommand::Move(to)),
     };
     Ok(CommandReading::Ask(vm, ask))
 }
 
-/// Makes the report that refuses a command.
+/// Makes the report that refuses a command; `None` if the kind of command has no answer.
 fn refuse_command(command: &command::Command, why: String) -> Option<Report> {
     match command {
         command::Command::CreateVm(create) => Some(vm_failed(create.vm, why)),
@@ -78,7 +79,7 @@ fn refuse_command(command: &command::Command, why: String) -> Option<Report> {
     }
 }
 
-/// Makes the report that refuses a start, for this reason.
+/// Makes the report that refuses to start a task, for the reason `why`.
 #[must_use]
 pub fn refuse_start(start: &StartTask, why: String) -> Report {
     make_report(report::Report::TaskFailed(TaskFailed {

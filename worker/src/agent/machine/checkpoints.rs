@@ -6,86 +6,61 @@ use std::{
     time::Duration,
 };
 
-use dormouse_units::Ppm;
+use dormouse_proto::v1::CheckpointRef;
 use dormouse_vm::life::AttemptSeat;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
     backend::BoxedFuture,
+    launches::first_slot,
     process::{ProgressPage, TaskProcess},
 };
 use crate::{
-    agent::{gate::LaunchPass, report::Key, vm::JobRank},
+    agent::{gate::LaunchPass, vm::JobRank},
     cgroup::TierSlot,
     criu::AfterDump,
-    store::SavedProgress,
     workspace::TaskName,
 };
 
-/// Order to take a checkpoint of a task of one process, while `permit` holds a place at CRIU.
+/// How an attempt is dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpWay {
+    /// CRIU dumps a task of one process, which a signal stops.
+    Task,
+    /// CRIU dumps all processes of a parallel job, which signals stop.
+    Job,
+    /// CRIU dumps a user's own program, which is held in its slot.
+    Own,
+    /// Only the directory of a user's own program is saved; the program is held in its slot.
+    OwnDirectory,
+}
+
+/// Order to dump an attempt: a parallel job, or a task, which is a job of one process.
 #[derive(Debug)]
-pub struct TaskDump {
-    /// The attempt at the task.
-    pub key: Key,
+pub struct AttemptDump {
     /// Name of the task's folder and checkpoints.
     pub name: TaskName,
-    /// The vCPU that the task runs on.
-    pub cpu: u32,
-    /// The slot of the vCPU that the task runs in.
-    pub slot: TierSlot,
-    /// The task's process, or the parent of its processes.
+    /// How the attempt is dumped.
+    pub way: DumpWay,
+    /// Seats of the attempt's processes.
+    pub seats: Vec<AttemptSeat>,
+    /// The attempt's only process, or the parent of its processes.
     pub process: Arc<dyn TaskProcess>,
-    /// Memory page on which the task reports its progress; `None` for programs that don't report it.
+    /// The processes of a parallel job, by rank; empty for other tasks.
+    pub ranks: Vec<JobRank>,
+    /// Memory page on which the attempt reports its progress; `None` for programs that don't report it.
     pub page: Option<Arc<dyn ProgressPage>>,
-    /// True if CRIU dumps the task's memory; otherwise only the task's directory is saved.
-    pub by_criu: bool,
-    /// Part of the task's work that was due; the checkpoint holds no more.
-    pub due: Option<Ppm>,
-    /// Part of the task's work that a user's own program has done, as the worker computes it; the program doesn't
-    /// report it.
-    pub own_done: Option<Ppm>,
-    /// What happens to the task after the dump.
+    /// What happens to the attempt after the dump.
     pub after: AfterDump,
-    /// The task's place at CRIU; `None` if CRIU isn't needed.
+    /// The attempt's permit to use CRIU, which may be used while the permit exists; `None` if CRIU isn't needed.
     pub permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Order to take a checkpoint of a parallel job with all its processes; the job continues in its seats.
-#[derive(Debug)]
-pub struct JobDump {
-    /// The attempt at the job.
-    pub key: Key,
-    /// Name of the job's folder and checkpoints.
-    pub name: TaskName,
-    /// Seats of the job's processes, by rank.
-    pub seats: Vec<AttemptSeat>,
-    /// The job's process, or the parent of its processes.
-    pub process: Arc<dyn TaskProcess>,
-    /// The job's processes, by rank.
-    pub ranks: Vec<JobRank>,
-    /// Memory page on which the job reports its progress; `None` for programs that don't report it.
-    pub page: Option<Arc<dyn ProgressPage>>,
-    /// Part of the job's work that was due; the checkpoint holds no more.
-    pub due: Option<Ppm>,
-    /// What happens to the job after the dump.
-    pub after: AfterDump,
-    /// The job's place at CRIU; `None` if CRIU isn't needed.
-    pub permit: Option<OwnedSemaphorePermit>,
-}
-
-/// Order to dump a parallel job, which then frees its seats.
-#[derive(Debug)]
-pub struct JobLeave {
-    /// Name of the job's folder and checkpoints.
-    pub name: TaskName,
-    /// Seats of the job's processes, by rank.
-    pub seats: Vec<AttemptSeat>,
-    /// The job's process, or the parent of its processes.
-    pub process: Arc<dyn TaskProcess>,
-    /// The job's processes, by rank.
-    pub ranks: Vec<JobRank>,
-    /// The job's progress, to be recorded in the checkpoint.
-    pub progress: SavedProgress,
+impl AttemptDump {
+    /// Returns the vCPU and the slot of a task's only process.
+    pub(crate) fn task_slot(&self) -> (u32, TierSlot) {
+        first_slot(&self.seats)
+    }
 }
 
 /// A checkpoint in the worker's own store, of a task that is stopped or was killed.
@@ -101,6 +76,8 @@ pub struct TakenCheckpoint {
     pub stopped_at: Instant,
     /// Time from `stopped_at` until CRIU released the task.
     pub dump: Duration,
+    /// Time of the whole dump, until the checkpoint was complete in the store.
+    pub took: Duration,
     /// CPU time of CRIU's code in the task, in nanoseconds.
     pub foreign_ns: u64,
     /// Sends the checkpoint to the coordinator.
@@ -109,8 +86,8 @@ pub struct TakenCheckpoint {
 
 /// A checkpoint to be sent to the coordinator.
 pub trait CheckpointUpload: Debug + Send + Sync {
-    /// Sends the checkpoint as long as `pass` allows it, and counts the bytes in transit in `sent`; returns the number
-    /// of bytes that the coordinator has stored.
+    /// Sends the checkpoint as `reference`, as long as `pass` allows it, and counts the bytes in transit in `sent`; returns
+    /// the number of bytes that the coordinator has stored.
     ///
     /// # Errors
     ///
@@ -118,6 +95,7 @@ pub trait CheckpointUpload: Debug + Send + Sync {
     fn send(
         self: Box<Self>,
         pass: LaunchPass,
+        reference: CheckpointRef,
         sent: Arc<AtomicU64>,
     ) -> BoxedFuture<Result<u64, String>>;
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     net::Ipv4Addr,
     path::Path,
     sync::{Arc, atomic::AtomicU64},
@@ -10,7 +10,7 @@ use std::{
 
 use dormouse_metadata::MetadataService;
 use dormouse_proto::v1::{CheckpointRef, CreateVm, OwnEnd, Report, StartTask};
-use dormouse_tasks::supervisor::WORK;
+use dormouse_tasks::{left, result::TaskResult, supervisor::WORK};
 use dormouse_vm::life::LaunchFailure;
 use nix::{
     errno::Errno,
@@ -18,30 +18,30 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use tokio::task::spawn_blocking;
+use tokio::{runtime::Handle, task::spawn_blocking};
 
 use super::{
     backend::{BoxedFuture, MachineBackend},
-    checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, TaskDump},
-    launches::{OwnKeep, ProgramNotice, TaskLaunch},
-    launching::turn_at_criu,
+    checkpoints::{AttemptDump, CheckpointUpload, TakenCheckpoint},
+    dumps::{dump_and_leave, dump_program},
+    launches::{AttemptBirth, AttemptOrder, OwnKeep, ProgramNotice},
+    launching::launch_program,
+    moments::DumpMoments,
     process::TaskProcess,
-    vm::{QuotaLift, VmMachine},
+    vm::{CellMachine, DumpMachine, LaunchMachine, OwnMachine, QuotaLift, VmMachine},
 };
 use crate::{
     agent::{
-        gate::{LaunchPass, VmGate},
+        cell::{self, CellLaunch, CellRelays, RelayOrder},
+        gate::LaunchPass,
         host::{LifeHost, limit},
-        launch::{self, TaskBirth, TaskPlace},
+        launch::{self, RESULT, TaskPlace},
         own::{self, KeptOutputs},
         report::{Key, explain_error},
-        snapshot::{self, SnapshotError, TaskSnapshot},
+        snapshot::{SnapshotError, TaskSnapshot},
         threads::run_urgent,
-        verdict::{CpuTime, judge_answer},
-        vm::{
-            JobBirth, JobDeparture, JobOrder, JobRank, RankTime, create_job_groups, dump_and_leave,
-            dump_job, launch_job, resume_ranks,
-        },
+        verdict::for_want_of_memory,
+        vm::{JobDeparture, JobRank, RankTime, create_job_groups, resume_ranks},
     },
     cgroup::{self, CpuQuota, TierSlot},
     metadata::{Endpoint, leave_notice},
@@ -63,13 +63,10 @@ impl MachineBackend for HostBackend {
         self.0.send_report(report);
     }
 
-    fn create_vm(
-        &self,
-        create: &CreateVm,
-        gate: &Arc<VmGate>,
-    ) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>> {
-        let (host, gate) = (Arc::clone(&self.0), Arc::clone(gate));
-        let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
+    fn create_vm(&self, create: &CreateVm) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>> {
+        let host = Arc::clone(&self.0);
+        let (id, memory) = (create.vm, create.memory_bytes);
+        let vcpus = lane_count(create);
         let core_ppm = create.core_ppm;
         Box::pin(async move {
             let making = {
@@ -84,8 +81,7 @@ impl MachineBackend for HostBackend {
             };
             let groups =
                 making.await.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))?;
-            let machine: Arc<dyn VmMachine> =
-                Arc::new(HostVm { host, groups: Arc::new(groups), gate });
+            let machine: Arc<dyn VmMachine> = Arc::new(HostVm { host, groups: Arc::new(groups) });
             Ok(machine)
         })
     }
@@ -102,22 +98,41 @@ impl MachineBackend for HostBackend {
         self.0.release_attempt(name, key, keeps);
     }
 
+    fn release_folder(&self, name: &TaskName, vm: u32, keeps: bool) {
+        self.0.release_folder(name, vm, keeps);
+    }
+
+    fn forget_folder(&self, name: &TaskName) {
+        self.0.forget_folder(name);
+    }
+
     fn unfinished_bytes(&self, name: &TaskName) -> u64 {
         self.0.store().unfinished_bytes(name)
     }
 }
 
+/// Returns the number of a VM's groups that have a quota of their own: one for each vCPU, and one for all vCPUs of a VM with a
+/// cell, whose processes may run on any of them.
+pub(crate) fn lane_count(create: &CreateVm) -> u32 {
+    if create.cell.is_some() { create.vcpus.min(1) } else { create.vcpus }
+}
+
 /// A VM made of control groups.
 #[derive(Debug)]
-struct HostVm {
-    host: Arc<LifeHost>,
-    groups: Arc<cgroup::VmGroups>,
-    gate: Arc<VmGate>,
+pub(crate) struct HostVm {
+    pub(crate) host: Arc<LifeHost>,
+    pub(crate) groups: Arc<cgroup::VmGroups>,
 }
 
 impl HostVm {
     fn task_place(&self, cpu: u32, slot: TierSlot) -> TaskPlace {
-        TaskPlace { groups: Arc::clone(&self.groups), gate: Arc::clone(&self.gate), cpu, slot }
+        TaskPlace { groups: Arc::clone(&self.groups), cpu, slot }
+    }
+
+    /// Returns the slot in which an attempt's only process begins, or the parent of its processes.
+    pub(crate) fn parent_place(&self, order: &AttemptOrder) -> TaskPlace {
+        let (cpu, slot) = order.parent_slot();
+        self.task_place(cpu, slot)
     }
 
     /// Changes control groups in a thread of its own, as the change must not wait.
@@ -131,23 +146,14 @@ impl HostVm {
         })
     }
 
-    fn taken_checkpoint(&self, key: Key, snapshot: TaskSnapshot) -> TakenCheckpoint {
-        let TaskSnapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
-        let number = u32::try_from(checkpoint.manifest().sequence).unwrap_or(u32::MAX);
-        let bytes = checkpoint.manifest().total_bytes();
-        let host = Arc::clone(&self.host);
-        let upload = Box::new(HostUpload { host, key, number, checkpoint });
-        TakenCheckpoint { number, ppm, bytes, stopped_at, dump, foreign_ns, upload }
+    pub(crate) fn taken_checkpoint(&self, snapshot: TaskSnapshot) -> TakenCheckpoint {
+        let TaskSnapshot { checkpoint, stopped_at, dump, took, foreign_ns } = snapshot;
+        let manifest = checkpoint.manifest();
+        let number = u32::try_from(manifest.sequence).unwrap_or(u32::MAX);
+        let (ppm, bytes) = (manifest.progress.progress_ppm, manifest.total_bytes());
+        let upload = Box::new(HostUpload(Arc::clone(&self.host), checkpoint));
+        TakenCheckpoint { number, ppm, bytes, stopped_at, dump, took, foreign_ns, upload }
     }
-}
-
-/// Runs a dump in a thread; after a panic in it the task may be damaged.
-async fn run_dump(
-    work: impl FnOnce() -> Result<TakenCheckpoint, SnapshotError> + Send + 'static,
-) -> Result<TakenCheckpoint, SnapshotError> {
-    spawn_blocking(work).await.unwrap_or_else(|panic| {
-        Err(SnapshotError { damaging: true, ..SnapshotError::new(panic.to_string()) })
-    })
 }
 
 impl VmMachine for HostVm {
@@ -193,10 +199,6 @@ impl VmMachine for HostVm {
 
     fn slot_pids(&self, vcpu: u32, slot: TierSlot) -> BTreeSet<i32> {
         self.groups.slot_pids(vcpu, slot).unwrap_or_default()
-    }
-
-    fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Vec<i32> {
-        self.groups.slot_threads(vcpu, slot).unwrap_or_default()
     }
 
     fn kills_for_memory(&self) -> u64 {
@@ -248,74 +250,6 @@ impl VmMachine for HostVm {
         })
     }
 
-    fn launch_task(
-        self: Arc<Self>,
-        launch: TaskLaunch,
-    ) -> BoxedFuture<Result<TaskBirth, LaunchFailure>> {
-        let TaskLaunch { name, order, cpu, slot, pass, .. } = launch;
-        let place = self.task_place(cpu, slot);
-        Box::pin(launch::launch_task(Arc::clone(&self.host), place, pass, name, order))
-    }
-
-    fn launch_job(
-        self: Arc<Self>,
-        pass: LaunchPass,
-        order: JobOrder,
-    ) -> BoxedFuture<Result<JobBirth, LaunchFailure>> {
-        let (host, groups) = (Arc::clone(&self.host), Arc::clone(&self.groups));
-        Box::pin(launch_job(host, groups, pass, order))
-    }
-
-    fn dump_task(
-        self: Arc<Self>,
-        dump: TaskDump,
-    ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>> {
-        Box::pin(run_dump(move || {
-            let TaskDump { key, name, cpu, slot, process, page, by_criu, .. } = dump;
-            let (place, done) = (self.task_place(cpu, slot), (dump.due, dump.own_done));
-            let of = (&*process, page.as_deref());
-            let result = match by_criu {
-                true => snapshot::take_checkpoint(
-                    &self.host, &place, &name, key.1, of, done, dump.after,
-                ),
-                false => {
-                    own::take_checkpoint(&self.host, &place, &name, key.1, of.0, done, dump.after)
-                }
-            };
-            drop(dump.permit);
-            result.map(|snapshot| self.taken_checkpoint(key, snapshot))
-        }))
-    }
-
-    fn dump_job(
-        self: Arc<Self>,
-        dump: JobDump,
-    ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>> {
-        Box::pin(run_dump(move || {
-            let result = dump_job(&self.host, &self.groups, &self.gate, &dump);
-            let key = dump.key;
-            drop(dump.permit);
-            result.map(|snapshot| self.taken_checkpoint(key, snapshot))
-        }))
-    }
-
-    fn leave_job(self: Arc<Self>, pass: LaunchPass, leave: JobLeave) -> BoxedFuture<JobDeparture> {
-        Box::pin(async move {
-            let permit = match turn_at_criu(Arc::clone(&self.host.criu), &pass).await {
-                Ok(permit) => permit,
-                Err(why) => return JobDeparture::Lost { why },
-            };
-            let dumping = spawn_blocking(move || {
-                // Until CRIU is through: its code in a frozen process would not answer.
-                let Some(inside) = self.gate.enter_dump() else { return JobDeparture::Overtaken };
-                let left = dump_and_leave(&self.host, &self.groups, leave);
-                drop((permit, inside));
-                left
-            });
-            dumping.await.unwrap_or_else(|e| JobDeparture::Lost { why: explain_error(&e) })
-        })
-    }
-
     fn rank_time(&self, rank: JobRank) -> Option<RankTime> {
         rank.scheduler_time()
     }
@@ -324,14 +258,115 @@ impl VmMachine for HostVm {
         resume_ranks(ranks).map_err(|e| explain_error(&e))
     }
 
-    fn verdict(
-        &self,
-        name: &TaskName,
-        ended: ProcessEnd,
-        killed_before: u64,
-        work: Option<CpuTime>,
-    ) -> Result<(bool, String), String> {
-        judge_answer(&self.host, name, ended, (&self.groups, killed_before), work)
+    fn answer(&self, name: &TaskName) -> Result<TaskResult, String> {
+        let directory = self.host.workspace().task_directory(name);
+        TaskResult::read(&directory.join(RESULT)).map_err(|e| explain_error(&e))
+    }
+
+    fn killed_for_memory(&self, killed_before: u64) -> Option<String> {
+        for_want_of_memory(&self.groups, killed_before)
+    }
+
+    fn last_output(&self, name: &TaskName, bytes: u64) -> String {
+        let directory = self.host.workspace().task_directory(name);
+        let words = left::tail(&directory.join("stderr"), bytes).unwrap_or_default();
+        String::from_utf8_lossy(&words).trim().to_owned()
+    }
+}
+
+impl CellMachine for HostVm {
+    fn launch_cell(
+        self: Arc<Self>,
+        launch: CellLaunch,
+    ) -> BoxedFuture<Result<Arc<dyn TaskProcess>, String>> {
+        Box::pin(async move {
+            loop {
+                launch.pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
+                // It may have been frozen again.
+                let Some(inside) = launch.pass.enter_birth() else { continue };
+                let (vm, order) = (Arc::clone(&self), launch.clone());
+                let begun = launch::in_a_thread(inside, move || {
+                    cell::begin_cell(&vm.host, &vm.groups, &order)
+                });
+                return begun.await.map(|first| Arc::new(first) as Arc<dyn TaskProcess>);
+            }
+        })
+    }
+
+    fn open_relays(
+        self: Arc<Self>,
+        order: RelayOrder,
+        warn: Box<dyn Fn(String) + Send>,
+    ) -> BoxedFuture<Result<CellRelays, String>> {
+        Box::pin(async move {
+            let runtime = Handle::current();
+            let opening = spawn_blocking(move || {
+                let _entered = runtime.enter();
+                self.host.uplink.begin(&self.host.switch);
+                let cell = self.groups.cell().filter(|cell| cell.has_network());
+                let cell = cell.ok_or_else(|| "the cell shares its host's network".to_owned())?;
+                CellRelays::open(cell, &self.host.switch, order, warn)
+                    .map_err(|error| explain_error(&error))
+            });
+            opening.await.map_err(|error| explain_error(&error))?
+        })
+    }
+
+    fn end_cell(&self, first: &dyn TaskProcess) {
+        send_signal(first.pid(), Signal::SIGTERM);
+    }
+
+    fn read_console(&self, name: &TaskName, from: u64) -> io::Result<Vec<u8>> {
+        cell::read_console(&self.host.workspace().task_directory(name), from)
+    }
+}
+
+impl LaunchMachine for HostVm {
+    fn launch_attempt(
+        self: Arc<Self>,
+        order: AttemptOrder,
+    ) -> BoxedFuture<Result<AttemptBirth, LaunchFailure>> {
+        Box::pin(launch_program(self, order))
+    }
+}
+
+impl DumpMachine for HostVm {
+    fn dump_attempt(
+        self: Arc<Self>,
+        dump: AttemptDump,
+        moments: DumpMoments,
+    ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>> {
+        let dumping = run_in_thread(dump_program(self, dump, moments));
+        // After a panic in it the task may be damaged.
+        let damaged = |why| SnapshotError { damaging: true, ..SnapshotError::new(why) };
+        Box::pin(async move { dumping.await.unwrap_or_else(|why| Err(damaged(why))) })
+    }
+
+    fn leave_seats(
+        self: Arc<Self>,
+        dump: AttemptDump,
+        moments: DumpMoments,
+    ) -> BoxedFuture<JobDeparture> {
+        let leaving = run_in_thread(dump_and_leave(self, dump, moments));
+        Box::pin(async move { leaving.await.unwrap_or_else(|why| JobDeparture::Lost { why }) })
+    }
+}
+
+/// Runs work that blocks in a thread; the work continues even if nobody waits for it.
+///
+/// # Errors
+///
+/// The work has panicked.
+async fn run_in_thread<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, String> {
+    let running = spawn_blocking(move || Handle::current().block_on(work));
+    running.await.map_err(|panic| explain_error(&panic))
+}
+
+impl OwnMachine for HostVm {
+    fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Vec<i32> {
+        self.groups.slot_threads(vcpu, slot).unwrap_or_default()
     }
 
     fn own_end(&self, name: &TaskName, ended: ProcessEnd) -> OwnEnd {
@@ -419,23 +454,17 @@ fn send_signal(pid: i32, signal: Signal) {
 
 /// A checkpoint in this host's store that is sent to the coordinator.
 #[derive(Debug)]
-struct HostUpload {
-    host: Arc<LifeHost>,
-    key: Key,
-    number: u32,
-    checkpoint: StoredCheckpoint,
-}
+struct HostUpload(Arc<LifeHost>, StoredCheckpoint);
 
 impl CheckpointUpload for HostUpload {
     fn send(
         self: Box<Self>,
         pass: LaunchPass,
+        reference: CheckpointRef,
         sent: Arc<AtomicU64>,
     ) -> BoxedFuture<Result<u64, String>> {
         Box::pin(async move {
-            let Self { host, key, number, checkpoint } = *self;
-            let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
-            let reference = CheckpointRef { run, task, checkpoint: number, attempt };
+            let Self(host, checkpoint) = *self;
             host.transfers.put_checkpoint(&pass, reference, checkpoint, sent).await
         })
     }

@@ -6,7 +6,7 @@ use dormouse_tasks::progress::{Clock, Progress, ProgressReader};
 
 use crate::{
     agent::{report::explain_error, watch::watch_end},
-    process::{self, ChildProcess, ProcessEnd},
+    process::{self, ChildProcess, ProcessEnd, ProcessIdentity},
 };
 
 /// The process of an attempt, or the parent of its processes.
@@ -28,6 +28,9 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// The kernel doesn't report it.
     fn try_wait(&self) -> process::Result<Option<ProcessEnd>>;
 
+    /// Returns whether the process still runs. One that has ended must still be reaped.
+    fn is_alive(&self) -> bool;
+
     /// Waits for the end of the process; `None` if it still runs after `limit`. Blocks.
     ///
     /// # Errors
@@ -35,7 +38,7 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// The kernel doesn't report it.
     fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>>;
 
-    /// Calls `ended` once the process has ended, which must still be waited for.
+    /// Calls `ended` once the process has ended; the process must still be reaped.
     ///
     /// # Errors
     ///
@@ -57,10 +60,14 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     fn resume(&self) -> Result<(), String>;
 
     /// Returns the memory of the process in bytes; `None` if the kernel doesn't report it.
-    fn resident_bytes(&self) -> Option<u64>;
+    fn resident_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Returns the CPU time of the process alone, in nanoseconds; 0 if the kernel doesn't report it.
-    fn cpu_ns(&self) -> u64;
+    fn cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 impl TaskProcess for ChildProcess {
@@ -74,6 +81,11 @@ impl TaskProcess for ChildProcess {
 
     fn try_wait(&self) -> process::Result<Option<ProcessEnd>> {
         Self::try_wait(self)
+    }
+
+    fn is_alive(&self) -> bool {
+        let process = ProcessIdentity::of_process(Self::pid(self));
+        process.is_ok_and(|process| process.is_alive())
     }
 
     fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>> {
@@ -108,7 +120,9 @@ pub trait ProgressPage: Debug + Send + Sync + 'static {
 
     /// Returns the CPU time of the program's work, and of foreign code in its process; `None` if the page can't be
     /// read.
-    fn clock(&self) -> Option<Clock>;
+    fn clock(&self) -> Option<Clock> {
+        None
+    }
 
     /// Returns the CPU time that each of a job's processes has worked; `None` if the page doesn't have this number of
     /// processes.

@@ -1,26 +1,26 @@
 //! The machine of one VM.
 
-use std::{collections::BTreeSet, fmt::Debug, net::Ipv4Addr, sync::Arc};
+use std::{collections::BTreeSet, fmt::Debug, future::ready, io, net::Ipv4Addr, sync::Arc};
 
 use dormouse_metadata::MetadataService;
 use dormouse_proto::v1::OwnEnd;
+use dormouse_tasks::result::TaskResult;
 use dormouse_vm::life::LaunchFailure;
 use nix::sched::CpuSet;
 
 use super::{
     backend::BoxedFuture,
-    checkpoints::{JobDump, JobLeave, TakenCheckpoint, TaskDump},
-    launches::{OwnKeep, ProgramNotice, TaskLaunch},
+    checkpoints::{AttemptDump, TakenCheckpoint},
+    launches::{AttemptBirth, AttemptOrder, OwnKeep, ProgramNotice},
+    moments::DumpMoments,
     process::TaskProcess,
 };
 use crate::{
     agent::{
-        gate::LaunchPass,
-        launch::TaskBirth,
+        cell::{CellLaunch, CellRelays, RelayOrder},
         own::KeptOutputs,
         snapshot::SnapshotError,
-        verdict::CpuTime,
-        vm::{JobBirth, JobDeparture, JobOrder, JobRank, RankTime},
+        vm::{JobDeparture, JobRank, RankTime},
     },
     cgroup::{self, CpuQuota, TierSlot},
     metadata::Endpoint,
@@ -35,7 +35,9 @@ pub type QuotaLift = Box<dyn Debug + Send + Sync>;
 ///
 /// Methods that return at once take some ten microseconds. What may take longer is a future, which can be awaited in
 /// another task.
-pub trait VmMachine: Debug + Send + Sync + 'static {
+pub trait VmMachine:
+    LaunchMachine + DumpMachine + OwnMachine + CellMachine + Debug + Send + Sync + 'static
+{
     /// Sets a vCPU's share of a host core, in ppm; `None`: the whole core.
     ///
     /// # Errors
@@ -52,14 +54,18 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     fn set_quotas(&self, vcpu: u32, ppm: u32, slots: [Option<u32>; 2]) -> cgroup::Result<()>;
 
     /// Converts a share of a host core, in ppm, to the kernel's quota.
-    fn quota(&self, ppm: u32) -> CpuQuota;
+    fn quota(&self, ppm: u32) -> CpuQuota {
+        CpuQuota::from_ppm(ppm, CpuQuota::DEFAULT_PERIOD_US)
+    }
 
-    /// Binds a vCPU to cores of the host.
+    /// Binds a vCPU to cores of the host. A machine that does not say otherwise has no cores to choose from.
     ///
     /// # Errors
     ///
     /// No such vCPU, or the kernel refuses.
-    fn bind(&self, vcpu: u32, cores: &CpuSet) -> cgroup::Result<()>;
+    fn bind(&self, _vcpu: u32, _cores: &CpuSet) -> cgroup::Result<()> {
+        Ok(())
+    }
 
     /// Exempts a slot from its vCPU's quota until the returned value is dropped.
     ///
@@ -104,26 +110,27 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     fn slot_cpu_ns(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<u64>;
 
     /// Returns the processes in a slot; empty if the kernel doesn't report it.
-    fn slot_pids(&self, vcpu: u32, slot: TierSlot) -> BTreeSet<i32>;
+    fn slot_pids(&self, _vcpu: u32, _slot: TierSlot) -> BTreeSet<i32> {
+        BTreeSet::new()
+    }
 
-    /// Returns the threads in a slot; empty if the kernel doesn't report it.
-    fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Vec<i32>;
+    /// Returns the number of the VM's processes that the kernel has killed for lack of memory; 0 if the kernel doesn't report it.
+    fn kills_for_memory(&self) -> u64 {
+        0
+    }
 
-    /// Returns the number of processes killed for lack of memory; 0 if the kernel doesn't report it.
-    fn kills_for_memory(&self) -> u64;
-
-    /// Freezes everything that runs.
+    /// Freezes all processes of the VM.
     ///
     /// # Errors
     ///
-    /// In words, why something still runs.
+    /// In words, why a process still runs.
     fn freeze(self: Arc<Self>) -> BoxedFuture<Result<(), String>>;
 
-    /// Thaws everything that was frozen.
+    /// Thaws all processes of the VM.
     ///
     /// # Errors
     ///
-    /// In words, why something is still frozen.
+    /// In words, why a process is still frozen.
     fn thaw(self: Arc<Self>) -> BoxedFuture<Result<(), String>>;
 
     /// Makes the background in a slot the foreground of its vCPU, once the other slot is empty or a background.
@@ -133,14 +140,14 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     /// In words, why the slot isn't the foreground.
     fn promote(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> BoxedFuture<Result<(), String>>;
 
-    /// Kills everything that runs.
+    /// Kills all processes of the VM.
     ///
     /// # Errors
     ///
     /// In words, why something is left.
     fn kill_all(self: Arc<Self>) -> BoxedFuture<Result<(), String>>;
 
-    /// Reaps these killed processes, and removes the machine.
+    /// Reaps the killed `processes`, and removes the machine of the VM.
     ///
     /// # Errors
     ///
@@ -157,57 +164,17 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     /// In words, why it can't be opened.
     fn open_endpoint(
         self: Arc<Self>,
-        service: MetadataService,
-        address: Ipv4Addr,
-        hop_limit: Option<u32>,
-    ) -> BoxedFuture<Result<Endpoint, String>>;
+        _service: MetadataService,
+        _address: Ipv4Addr,
+        _hop_limit: Option<u32>,
+    ) -> BoxedFuture<Result<Endpoint, String>> {
+        Box::pin(ready(Err("this machine has no network for programs".to_owned())))
+    }
 
-    /// Starts or restores a task of one process.
-    ///
-    /// # Errors
-    ///
-    /// Why it didn't start. No process is left then.
-    fn launch_task(
-        self: Arc<Self>,
-        launch: TaskLaunch,
-    ) -> BoxedFuture<Result<TaskBirth, LaunchFailure>>;
-
-    /// Starts or restores a parallel job.
-    ///
-    /// # Errors
-    ///
-    /// Why it didn't start. No process is left then.
-    fn launch_job(
-        self: Arc<Self>,
-        pass: LaunchPass,
-        order: JobOrder,
-    ) -> BoxedFuture<Result<JobBirth, LaunchFailure>>;
-
-    /// Checkpoints a task of one process.
-    ///
-    /// # Errors
-    ///
-    /// Why there is no checkpoint.
-    fn dump_task(
-        self: Arc<Self>,
-        dump: TaskDump,
-    ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>>;
-
-    /// Checkpoints a parallel job.
-    ///
-    /// # Errors
-    ///
-    /// Why there is no checkpoint.
-    fn dump_job(
-        self: Arc<Self>,
-        dump: JobDump,
-    ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>>;
-
-    /// Dumps a parallel job, when its turn at CRIU comes, so that the job leaves its seats.
-    fn leave_job(self: Arc<Self>, pass: LaunchPass, leave: JobLeave) -> BoxedFuture<JobDeparture>;
-
-    /// Returns the kernel's times of one process of a job; `None` once it is gone.
-    fn rank_time(&self, rank: JobRank) -> Option<RankTime>;
+    /// Returns the kernel's times of one process of a job; `None` once it is gone, or if the kernel doesn't report it.
+    fn rank_time(&self, _rank: JobRank) -> Option<RankTime> {
+        None
+    }
 
     /// Lets stopped processes of a job run on.
     ///
@@ -216,35 +183,133 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     /// In words, which process is still stopped.
     fn resume_ranks(&self, ranks: &[JobRank]) -> Result<(), String>;
 
-    /// Judges the answer of a program that ended: whether it is right, and the answer as JSON. `killed_before`
-    /// processes of the VM were killed for lack of memory before the program began; its work takes `work`.
+    /// Returns the result that a program left.
     ///
     /// # Errors
     ///
-    /// In words, why there is no answer.
-    fn verdict(
-        &self,
-        name: &TaskName,
-        ended: ProcessEnd,
-        killed_before: u64,
-        work: Option<CpuTime>,
-    ) -> Result<(bool, String), String>;
+    /// In words, why there is none.
+    fn answer(&self, name: &TaskName) -> Result<TaskResult, String>;
+
+    /// Describes a new kill of a process of the VM by the kernel for lack of memory, beyond `killed_before` such kills; `None`:
+    /// there is none, or the kernel doesn't report it.
+    fn killed_for_memory(&self, _killed_before: u64) -> Option<String> {
+        None
+    }
+
+    /// Returns the end of what a program has written to its standard error, at most this number of bytes; empty if it wrote
+    /// nothing.
+    fn last_output(&self, _name: &TaskName, _bytes: u64) -> String {
+        String::new()
+    }
+}
+
+/// Machine of one VM as far as launches of programs need it.
+pub trait LaunchMachine {
+    /// Starts or restores an attempt ([`super::launch_program`]).
+    ///
+    /// # Errors
+    ///
+    /// Why it didn't start. No process is left then.
+    fn launch_attempt(
+        self: Arc<Self>,
+        order: AttemptOrder,
+    ) -> BoxedFuture<Result<AttemptBirth, LaunchFailure>>;
+}
+
+/// Machine of one VM as far as dumps of programs need it.
+pub trait DumpMachine {
+    /// Takes a checkpoint of an attempt ([`super::dump_program`]).
+    ///
+    /// # Errors
+    ///
+    /// Why there is no checkpoint.
+    fn dump_attempt(
+        self: Arc<Self>,
+        dump: AttemptDump,
+        moments: DumpMoments,
+    ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>>;
+
+    /// Dumps a parallel job, so that the job leaves its seats ([`super::dump_and_leave`]).
+    fn leave_seats(
+        self: Arc<Self>,
+        dump: AttemptDump,
+        moments: DumpMoments,
+    ) -> BoxedFuture<JobDeparture>;
+}
+
+/// Machine of one VM as far as users' own programs need it. A machine that refuses such programs
+/// ([`super::MachineBackend::check_order`]) needs none of this.
+pub trait OwnMachine {
+    /// Returns the threads in a slot; empty if the kernel doesn't report it.
+    fn slot_threads(&self, _vcpu: u32, _slot: TierSlot) -> Vec<i32> {
+        Vec::new()
+    }
 
     /// Returns how a user's own program ended.
-    fn own_end(&self, name: &TaskName, ended: ProcessEnd) -> OwnEnd;
+    fn own_end(&self, _name: &TaskName, _ended: ProcessEnd) -> OwnEnd {
+        OwnEnd::default()
+    }
 
     /// Describes why a user's own program failed, with its last output; `None` if it did well.
-    fn own_failure(&self, name: &TaskName, end: &OwnEnd) -> Option<String>;
+    fn own_failure(&self, _name: &TaskName, _end: &OwnEnd) -> Option<String> {
+        None
+    }
 
     /// Returns the bytes that a program has written to its standard output and error.
-    fn written_bytes(&self, name: &TaskName) -> u64;
+    fn written_bytes(&self, _name: &TaskName) -> u64 {
+        0
+    }
 
     /// Checks the answer of a user's own program that has ended, and keeps its files.
-    fn keep_own(self: Arc<Self>, keep: OwnKeep) -> BoxedFuture<KeptOutputs>;
+    fn keep_own(self: Arc<Self>, _keep: OwnKeep) -> BoxedFuture<KeptOutputs> {
+        Box::pin(ready(KeptOutputs::default()))
+    }
 
     /// Kills all processes in a slot.
-    fn kill_slot(&self, vcpu: u32, slot: TierSlot);
+    fn kill_slot(&self, _vcpu: u32, _slot: TierSlot) {}
 
     /// Notifies a program: creates the file that it wants, and then signals its processes.
-    fn notify_program(&self, notice: &ProgramNotice<'_>);
+    fn notify_program(&self, _notice: &ProgramNotice<'_>) {}
+}
+
+/// Machine of one VM as far as the cell of an instance needs it. A machine that does not say otherwise runs no cells.
+pub trait CellMachine {
+    /// Starts the cell of an instance; returns its first process.
+    ///
+    /// # Errors
+    ///
+    /// In words, why it didn't start. No process is left then.
+    fn launch_cell(
+        self: Arc<Self>,
+        _launch: CellLaunch,
+    ) -> BoxedFuture<Result<Arc<dyn TaskProcess>, String>> {
+        let why = "this machine runs no programs of instances".to_owned();
+        Box::pin(ready(Err(why)))
+    }
+
+    /// Opens ways between the cell's network and the host; `warn` gets what the cell's owner should know.
+    ///
+    /// # Errors
+    ///
+    /// In words, why they can't be opened.
+    fn open_relays(
+        self: Arc<Self>,
+        _order: RelayOrder,
+        _warn: Box<dyn Fn(String) + Send>,
+    ) -> BoxedFuture<Result<CellRelays, String>> {
+        let why = "this machine runs no programs of instances".to_owned();
+        Box::pin(std::future::ready(Err(why)))
+    }
+
+    /// Tells the first process of a cell to end the cell, with some time for the other processes to end by themselves.
+    fn end_cell(&self, _first: &dyn TaskProcess) {}
+
+    /// Returns what a cell has written to its console, from byte `from` on, as far as one report holds it.
+    ///
+    /// # Errors
+    ///
+    /// The console can't be read.
+    fn read_console(&self, _name: &TaskName, _from: u64) -> io::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
 }

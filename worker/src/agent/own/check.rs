@@ -43,8 +43,8 @@ pub(crate) fn is_to_be_checked(order: &StartTask, end: &OwnEnd) -> bool {
     status_of(end) == Some(0) && order.own.as_ref().is_some_and(|own| !own.verify.is_empty())
 }
 
-/// Runs the check of a program that ended well, and appends its output to the program's; returns its status, as a
-/// shell would give it for a signal.
+/// Runs the check of a program that ended well, and appends its output to the program's; returns the check's exit status (after a
+/// signal the status that a shell would report).
 ///
 /// # Errors
 ///
@@ -145,7 +145,7 @@ impl OutputCheck {
 
     fn start_check(&self, _inside: &GatedWork) -> Result<ChildProcess, String> {
         let folder = self.host.workspace().task_directory(&self.copy);
-        let TaskPlace { groups, cpu, slot, .. } = &self.place;
+        let TaskPlace { groups, cpu, slot } = &self.place;
         let entry = groups.slot_groups(*cpu, *slot).map_err(|e| explain_error(&e))?;
         ProgramCommand::new(self.host.task_program(), &folder)
             .args([supervisor::KIND, "--order"])

@@ -32,7 +32,7 @@ pub(crate) fn end_of(directory: &Path, ended: ProcessEnd) -> v1::OwnEnd {
     v1::OwnEnd { end: Some(end), ..v1::OwnEnd::default() }
 }
 
-/// Returns the exit status that a shell would report for this end of a program.
+/// Returns the exit status that a shell would report for this end of a program; `None`: the end isn't known.
 pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
     use v1::own_end::End;
     end.end.map(|end| match end {

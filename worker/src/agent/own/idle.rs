@@ -24,22 +24,22 @@ pub(crate) struct ProgramActivity {
 /// Watches a restored program until it has done something, or nothing for a long time.
 #[derive(Debug, Default)]
 pub(crate) struct IdleWatch {
-    /// The program's activity at the first look after the restore.
+    /// The program's activity at the first look after the restore; `None` before that look.
     first: Option<ProgramActivity>,
     looked: Option<Instant>,
     /// Time for which the program could have run since the first look.
     free: Duration,
-    /// True once there is nothing more to report.
+    /// True once the watch is over: the program has done something, or was reported as idle.
     is_over: bool,
 }
 
 impl IdleWatch {
-    /// Pauses the watch until the next look.
+    /// Pauses the watch for an idle program until its activity is recorded next.
     pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }
 
-    /// Returns whether there may be something to report.
+    /// Returns whether the watch goes on, so that the program may still be reported as idle.
     pub(crate) const fn is_on(&self) -> bool {
         !self.is_over
     }

@@ -21,7 +21,7 @@ use crate::{
 /// Files kept of a program that has ended.
 #[derive(Debug, Default)]
 pub struct KeptOutputs {
-    /// Standard output and error, and outputs; the coordinator has their contents.
+    /// The program's standard output and error, and its output files; the coordinator has their contents.
     pub files: Vec<File>,
     /// Reasons why files weren't kept.
     pub not_kept: Vec<String>,
@@ -32,7 +32,7 @@ pub struct KeptOutputs {
 }
 
 impl KeptOutputs {
-    /// Puts a sentence before the others; the last one is dropped if there are too many.
+    /// Puts a sentence before the other reasons why files weren't kept; the last reason is dropped if there are too many.
     pub(crate) fn say_first(&mut self, sentence: String) {
         self.not_kept.insert(0, one_line(&sentence, NOT_KEPT_BYTES).into_owned());
         self.not_kept.truncate(NOT_KEPT);

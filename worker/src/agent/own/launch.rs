@@ -8,19 +8,16 @@ use dormouse_tasks::{
     progress::{self, ProgressReader},
     supervisor,
 };
-use dormouse_units::Ppm;
-
 use tokio::time::Instant;
 
 use super::order::{ORDER, write_order};
 use crate::{
     agent::{
         gate::LaunchPass,
+        held::HeldProgram,
         host::{LifeHost, limit},
-        launch::{
-            PROGRESS, RESULT, SeenBirth, TaskBirth, TaskPlace, charged_base, first_instruction,
-            settle_birth,
-        },
+        launch::{PROGRESS, RESULT, charged_base},
+        machine::{AttemptOrder, HostVm},
         report::{attempt_key, explain_error},
     },
     directory::{self, TaskInput},
@@ -42,8 +39,8 @@ pub(crate) fn is_kept_while_it_runs(order: &StartTask) -> bool {
     !matches!(saves, Some(Some(Saves::AtNotice(_) | Saves::ByNothing(_))))
 }
 
-/// Returns whether an attempt is promised no time until the inputs of its program are in its directory. An attempt that
-/// begins from a checkpoint needs no inputs.
+/// Returns whether the time that an attempt is promised begins only once the inputs of its program are in its directory. An attempt
+/// that begins from a checkpoint needs no inputs.
 pub(crate) fn waits_for_inputs(host: &LifeHost, order: &StartTask) -> bool {
     let has_inputs = order.own.as_ref().is_some_and(|own| !own.inputs.is_empty());
     has_inputs && !(order.from.is_some() && host.keeps_checkpoints(order))
@@ -68,40 +65,29 @@ pub(crate) async fn bring_inputs(
     held.map(drop).map_err(|e| format!("its inputs: {}", explain_error(&e)))
 }
 
-/// Starts a program with its inputs in its directory, which is claimed.
+/// Puts a program's inputs into the task's directory, which the attempt has claimed, and starts the program.
 ///
 /// # Errors
 ///
 /// In words, what went wrong; no process is left then.
-pub(crate) fn with_inputs(
-    host: &LifeHost,
-    place: &TaskPlace,
-    pass: &LaunchPass,
-    name: &TaskName,
-    order: &StartTask,
-) -> Result<TaskBirth, String> {
-    let own = bounded_program(host, name, order)?;
+pub(crate) fn with_inputs(vm: &HostVm, order: &AttemptOrder) -> Result<HeldProgram, String> {
+    let (HostVm { host, .. }, AttemptOrder { name, start, .. }) = (vm, order);
+    let own = bounded_program(host, name, start)?;
     fill_directory(host, &host.workspace().task_directory(name), own)?;
-    let inputs_at = waits_for_inputs(host, order).then(Instant::now);
-    let birth = begin_program(host, place, pass, (name, own), 0)?;
-    Ok(TaskBirth { inputs_at, ..birth })
+    let inputs_at = waits_for_inputs(host, start).then(Instant::now);
+    Ok(begin_program(vm, order, own, 0)?.with_inputs_at(inputs_at))
 }
 
-/// Starts a program in its directory, which the attempt has claimed, with the files of the checkpoint that its command
-/// names; `None`: there is no such checkpoint.
+/// Starts a program in its directory, which the attempt has claimed, with the files of the checkpoint that its command names;
+/// returns `None` if there is no such checkpoint.
 ///
 /// # Errors
 ///
 /// In words, what went wrong; no process is left then.
-pub(crate) fn with_saved(
-    host: &LifeHost,
-    place: &TaskPlace,
-    pass: &LaunchPass,
-    name: &TaskName,
-    order: &StartTask,
-) -> Result<Option<TaskBirth>, String> {
-    let own = bounded_program(host, name, order)?;
-    let Some(checkpoint) = saved_checkpoint(host, name, order) else { return Ok(None) };
+pub(crate) fn with_saved(vm: &HostVm, order: &AttemptOrder) -> Result<Option<HeldProgram>, String> {
+    let (HostVm { host, .. }, AttemptOrder { name, start, .. }) = (vm, order);
+    let own = bounded_program(host, name, start)?;
+    let Some(checkpoint) = saved_checkpoint(host, name, start) else { return Ok(None) };
     let directory = host.workspace().task_directory(name);
     checkpoint.restore_files(&directory).map_err(|e| explain_error(&e))?;
     for file in [ORDER, PROGRESS, RESULT] {
@@ -110,7 +96,7 @@ pub(crate) fn with_saved(
     // A VM that boots has an empty /tmp.
     jail::empty_folders(&directory).map_err(|e| explain_error(&e))?;
     let done_ppm = checkpoint.manifest().progress.progress_ppm;
-    begin_program(host, place, pass, (name, own), done_ppm).map(Some)
+    begin_program(vm, order, own, done_ppm).map(Some)
 }
 
 /// Returns the program of an order, after bounding the size of its directory.
@@ -128,23 +114,22 @@ fn bounded_program<'a>(
 
 /// Starts a program whose directory is complete.
 fn begin_program(
-    host: &LifeHost,
-    place: &TaskPlace,
-    pass: &LaunchPass,
-    (name, own): (&TaskName, &OwnProgram),
+    vm: &HostVm,
+    order: &AttemptOrder,
+    own: &OwnProgram,
     done_ppm: u32,
-) -> Result<TaskBirth, String> {
-    let directory = host.workspace().task_directory(name);
-    let TaskPlace { groups, cpu, slot, .. } = place;
+) -> Result<HeldProgram, String> {
+    let (HostVm { host, groups }, place) = (vm, vm.parent_place(order));
+    let directory = host.workspace().task_directory(&order.name);
     let has_root = groups.cell().is_some_and(|cell| cell.has_root());
     write_order(&directory, own, has_root).map_err(|e| explain_error(&e))?;
     let progress = directory.join(PROGRESS);
     progress::create_held(&progress).map_err(|e| explain_error(&e))?;
     let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
-    let entry = groups.slot_groups(*cpu, *slot).map_err(|e| explain_error(&e))?;
-    let before = charged_base(place)?;
+    let entry = place.entry()?;
+    let base_ns = charged_base(&place)?;
     // The birth of its supervisor is none of the program's work.
-    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain_error(&e))?;
+    let lifted = Some(place.lift_quota()?);
     let process = ProgramCommand::new(host.task_program(), &directory)
         .args([supervisor::KIND, "--order"])
         .arg(directory.join(ORDER))
@@ -155,16 +140,7 @@ fn begin_program(
         .bounds(program_bounds(own))
         .start_task(&entry, limit::BIRTH)
         .map_err(|e| explain_error(&e))?;
-    let seen = first_instruction(&page, pass, &process, 0);
-    drop(lifted);
-    let seen = seen.and_then(|()| {
-        let born = charged_base(place)?;
-        // Another attempt may have the place by now.
-        pass.check_wanted().map_err(|e| explain_error(&e))?;
-        progress::let_go(&progress).map_err(|e| explain_error(&e))?;
-        Ok(SeenBirth { page, born, came_with: Ppm::new(done_ppm) })
-    });
-    settle_birth(process, pass, seen, done_ppm, before)
+    Ok(HeldProgram::at_its_page(process, page, lifted, base_ns, done_ppm))
 }
 
 /// Returns the limits of a program; its supervisor counts as one more process.
@@ -173,18 +149,18 @@ pub(super) fn program_bounds(own: &OwnProgram) -> ProgramBounds {
     ProgramBounds { file_bytes: own.directory_bytes, processes }
 }
 
-/// Returns the newest intact checkpoint of the program's directory, if the attempt begins with a checkpoint.
+/// Returns the newest whole checkpoint of the program's directory, if the attempt begins with a checkpoint.
 fn saved_checkpoint(
     host: &LifeHost,
     name: &TaskName,
     order: &StartTask,
 ) -> Option<StoredCheckpoint> {
     order.from?;
-    match host.store().latest_valid(name) {
+    match host.store().latest_undamaged(name) {
         Ok(latest) => latest.checkpoint.filter(|it| it.manifest().program == DIRECTORY),
         Err(error) => {
-            tracing::warn!(why = explain_error(&error), task = %name, "its directory can't be fetched: it \
-                     starts from the beginning");
+            tracing::warn!(why = explain_error(&error), task = %name, "the saved directory of a task can't be read: \
+                     its program starts from the beginning");
             None
         }
     }

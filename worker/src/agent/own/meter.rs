@@ -9,18 +9,18 @@ use super::{
     wants::{ProcessorWants, wanted_by},
 };
 
-/// CPU time of a user's own program, and the part of its promise that the program didn't want. Times are in
-/// nanoseconds.
+/// CPU time of a user's own program, and the part of its promised CPU time during which the program didn't want to compute. Times
+/// are in nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeter {
-    /// CPU time of the program's work, including the work that its checkpoint held.
+    /// CPU time of the program's work, including the work that its checkpoint held, in nanoseconds.
     pub(crate) worked: u64,
-    /// CPU time that the program was promised while it didn't want to compute.
+    /// CPU time that the program was promised while it didn't want to compute, in nanoseconds.
     pub(crate) unwanted: u64,
     /// Time for which the program didn't want to compute.
     pub(crate) waited: Duration,
-    /// CPU time charged to the program's slot until the program ended, without that of its check; `None` before the
-    /// end.
+    /// CPU time, in nanoseconds, charged to the program's slot until the program ended, without that of its check; `None` before
+    /// the end.
     pub(crate) charged: Option<u64>,
     /// Run time of the program without time in which its VM was frozen; `None` before the end.
     pub(crate) took: Option<Duration>,
@@ -60,7 +60,7 @@ impl OwnMeter {
         }
     }
 
-    /// Pauses counting until the next look: the program's VM is frozen, or the program is being dumped.
+    /// Leaves the time until the next look out of the counts: the program's VM is frozen, or the program is being dumped.
     pub(crate) fn pause_count(&mut self) {
         self.idle.pause_watch();
         self.wants.pause_count();

@@ -23,4 +23,5 @@ pub(crate) use launch::{
 };
 pub(crate) use meter::OwnMeter;
 pub(crate) use mounts::check_mounts;
-pub(crate) use snapshot::take_checkpoint;
+pub(crate) use snapshot::save_directory;
+pub(crate) use wants::wanted_by;

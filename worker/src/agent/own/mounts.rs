@@ -12,12 +12,12 @@ const MOST: usize = 64;
 ///
 /// # Errors
 ///
-/// In words, the first folder that isn't allowed.
+/// The program reads too many folders, or one that isn't allowed, which is named.
 pub(crate) fn check_mounts(order: &StartTask, allowed: &[PathBuf]) -> Result<(), String> {
     let asked = order.own.as_ref().map_or(&[][..], |own| &own.mounts);
     if asked.len() > MOST {
         return Err(format!(
-            "{} folders of this host; a worker accepts at most {MOST}",
+            "its program reads {} folders of this host; a worker accepts at most {MOST}: name fewer in mounts",
             asked.len()
         ));
     }

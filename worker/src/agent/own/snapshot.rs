@@ -1,64 +1,42 @@
 //! Checkpoints of a program's directory alone, for a program that saves its work in its directory itself.
 
-use dormouse_units::{Attempt, Ppm};
-
+use dormouse_tasks::progress::Progress;
 use tokio::time::Instant;
 
 use crate::{
     agent::{
-        host::{LifeHost, limit},
-        launch::TaskPlace,
-        machine::TaskProcess,
+        host::limit,
+        machine::{AttemptDump, DumpFailure, DumpMoments, HostVm},
         report::explain_error,
-        snapshot::{SnapshotError, TaskSnapshot},
+        snapshot::TaskSnapshot,
     },
     criu::AfterDump,
-    store::{SavedProgress, StoredCheckpoint},
-    workspace::TaskName,
 };
 
-/// Saves the directory of a stopped program as a checkpoint, which counts the work that the program is known to have
-/// done (`done`), but no more than was due (`due`). Blocks.
-pub(crate) fn take_checkpoint(
-    host: &LifeHost,
-    place: &TaskPlace,
-    name: &TaskName,
-    attempt: Attempt,
-    task: &dyn TaskProcess,
-    (due, done): (Option<Ppm>, Option<Ppm>),
-    after: AfterDump,
-) -> Result<TaskSnapshot, SnapshotError> {
-    let Some(inside) = place.gate.enter_dump() else {
-        return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
-    };
-    let TaskPlace { groups, cpu, slot, .. } = place;
+/// Saves the directory of a program, which is held in its slot, as a checkpoint. Blocks.
+pub(crate) fn save_directory(
+    vm: &HostVm,
+    dump: &AttemptDump,
+    moments: &mut DumpMoments,
+) -> Result<TaskSnapshot, DumpFailure> {
+    moments.enter()?;
+    let (HostVm { host, groups }, (cpu, slot)) = (vm, dump.task_slot());
     let stopped_at = Instant::now();
-    let done = done.unwrap_or_default();
-    let ppm = due.map_or(done, |due| due.min(done));
-    let progress = SavedProgress { attempt: attempt.get(), progress_ppm: ppm.get(), cpu_ns: 0 };
-    let saved = groups
-        .hold_at_once(*cpu, *slot, limit::DUMP)
-        .map_err(|e| explain_error(&e))
-        .and_then(|()| save_directory(host, name, progress));
-    drop(inside);
-    let goes_on = saved.is_ok() && after == AfterDump::Continue;
-    if saved.is_ok() && !goes_on {
-        let _ = task.kill();
-    }
-    if !goes_on {
+    groups.hold_at_once(cpu, slot, limit::DUMP).map_err(|e| harmless(&e))?;
+    // The worker knows what the program has done.
+    let progress = moments.count(&Progress::default());
+    let directory = host.workspace().task_directory(&dump.name);
+    let saved = host.store().save_directory(&dump.name, &directory, progress);
+    let checkpoint = saved.map_err(|e| harmless(&e))?;
+    let took = stopped_at.elapsed();
+    if dump.after == AfterDump::Kill {
+        let _ = dump.process.kill();
         // What was killed dies only now, where groups are of version 1.
-        let _ = groups.let_go(*cpu, *slot);
+        let _ = groups.let_go(cpu, slot);
     }
-    let checkpoint = saved.map_err(SnapshotError::new)?;
-    let dump = stopped_at.elapsed();
-    Ok(TaskSnapshot { checkpoint, ppm: ppm.get(), stopped_at, dump, foreign_ns: 0 })
+    Ok(TaskSnapshot { checkpoint, stopped_at, dump: took, took, foreign_ns: 0 })
 }
 
-fn save_directory(
-    host: &LifeHost,
-    name: &TaskName,
-    progress: SavedProgress,
-) -> Result<StoredCheckpoint, String> {
-    let directory = host.workspace().task_directory(name);
-    host.store().save_directory(name, &directory, progress).map_err(|e| explain_error(&e))
+fn harmless(error: &dyn std::error::Error) -> DumpFailure {
+    DumpFailure::harmless(explain_error(error))
 }

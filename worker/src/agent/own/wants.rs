@@ -24,7 +24,7 @@ pub(crate) struct ProcessorWants {
 }
 
 impl ProcessorWants {
-    /// Pauses counting until the next look.
+    /// Leaves the time until the next call of [`Self::idle_since_look`] out of the count.
     pub(crate) fn pause_count(&mut self) {
         self.looked = None;
     }

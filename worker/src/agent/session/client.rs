@@ -37,8 +37,8 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub struct DialTarget<T> {
     /// Transport to the coordinator.
     pub transport: T,
-    /// First message of every connection; its incarnation is replaced by that of the certificate once there is a
-    /// certificate.
+    /// First message of every connection; once there is a certificate, the message has the certificate's incarnation (number of the
+    /// session).
     pub hello: Hello,
     /// True if this process was welcomed before; then an impostor at the coordinator's address doesn't end it.
     pub is_known: bool,
@@ -57,14 +57,14 @@ pub enum SessionEvent {
     Commands(u64, Vec<Command>),
     /// The coordinator sends this worker away.
     Goodbye {
-        /// Reason given by the coordinator.
+        /// Reason for which the coordinator ends this worker's session.
         why: String,
         /// True if the run is over.
         over: bool,
     },
     /// The coordinator refuses this worker for good.
     Refused {
-        /// Reason given by the coordinator.
+        /// Reason that the coordinator gave for refusing this worker.
         why: String,
     },
     /// The connection was lost for too long.
@@ -84,7 +84,7 @@ enum ConnectionEnd<C> {
     },
     Refused(String),
     Broken(String),
-    /// The connection was silent, and has been replaced by a new one.
+    /// The connection ended because it was silent, and has been replaced by the new one given here.
     Replaced(C),
     Stopped,
 }
@@ -108,9 +108,9 @@ struct CoordinatorSession<T> {
     inbox: Inbox,
     reports: mpsc::UnboundedReceiver<Report>,
     heard: mpsc::UnboundedSender<SessionEvent>,
-    /// Silence after which the other side counts as lost; known from the first welcome on.
+    /// Time without a message after which the coordinator counts as lost; `None` before the first welcome.
     lost_after: Option<Duration>,
-    /// Time for which VMs are kept without a connection.
+    /// Time for which the worker keeps its VMs without a connection to the coordinator.
     hold: Duration,
     /// Instant of the coordinator's last message.
     last_heard: Instant,
@@ -119,7 +119,7 @@ struct CoordinatorSession<T> {
     complaints: ComplaintPacing,
 }
 
-/// Keeps the session until a goodbye, a loss, or `stop`.
+/// Keeps a session with the coordinator until the coordinator ends it, the connection is lost for too long, or `stop` is cancelled.
 pub async fn keep_session<T: SessionTransport>(
     dial: DialTarget<T>,
     reports: mpsc::UnboundedReceiver<Report>,
@@ -202,7 +202,7 @@ impl<T: SessionTransport> CoordinatorSession<T> {
         }
     }
 
-    /// Begins a session over `standing`, or over a new connection.
+    /// Begins a session over the open connection `standing`; if that is `None`, over a new connection.
     async fn begin_session(
         &mut self,
         standing: Option<T::Connection>,

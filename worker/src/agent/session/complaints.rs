@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Time without further complaints after the first one; it doubles after each.
+/// Time after the first log message about a failure in which the failure isn't logged again; it doubles with each message.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -15,7 +15,7 @@ pub(crate) struct ComplaintPacing {
 }
 
 impl ComplaintPacing {
-    /// Records a failure at this time; returns whether to log it.
+    /// Records a failure at the time `now`; returns whether to log it.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let (due, quiet_for) = match self.quiet {
             None => (true, FIRST),
@@ -27,7 +27,7 @@ impl ComplaintPacing {
         due
     }
 
-    /// Records that all is well again; returns whether a failure was logged before.
+    /// Records that the failure is over; returns whether it was logged before.
     pub(crate) fn are_over(&mut self) -> bool {
         self.quiet.take().is_some()
     }

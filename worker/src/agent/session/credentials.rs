@@ -33,14 +33,14 @@ struct SharedCredentials {
     due: Mutex<Option<SystemTime>>,
 }
 
-/// Returns when to renew a certificate that is valid for this time from now on: early enough for a worker that is
-/// away for a third of it.
+/// Returns when to renew a certificate that is valid for `valid` from `now` on: early enough for a worker that is disconnected for
+/// a third of that time.
 fn renewal_time(now: SystemTime, valid: Duration) -> Option<SystemTime> {
     if valid.is_zero() { None } else { now.checked_add(valid * 2 / 3) }
 }
 
 impl WorkerCredentials {
-    /// Makes the credentials of a new session of a worker with this directory.
+    /// Makes the credentials of a new session of the worker whose directory is `root`.
     #[must_use]
     pub fn new(token: Token, root: &std::path::Path) -> Self {
         let file = root.join(FILE);

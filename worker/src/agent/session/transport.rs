@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(60);
 pub enum DialError {
     /// The server isn't the coordinator of the worker's run.
     Impostor,
-    /// No server answered, for this reason.
+    /// No server answered; the reason in words.
     Unreachable(String),
 }
 
@@ -40,15 +40,15 @@ pub trait SessionTransport: Clone + Debug + Send + Sync + 'static {
     /// Connects to the coordinator.
     fn dial_coordinator(&self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
 
-    /// Joins the run over a connection, under this name; returns the incarnation of this session, which all further
-    /// connections show.
+    /// Joins the run over a connection, under the worker's name; returns the number (incarnation) of this session, which all
+    /// further connections show.
     fn join_run(
         &self,
         connection: Self::Connection,
         worker: &str,
     ) -> impl Future<Output = Result<u64, Status>> + Send;
 
-    /// Begins a session over a connection, in which these messages are sent.
+    /// Begins a session over a connection; the worker's messages are sent in it, and the coordinator's are returned.
     fn begin_session(
         &self,
         connection: Self::Connection,
@@ -61,7 +61,7 @@ pub trait SessionTransport: Clone + Debug + Send + Sync + 'static {
 pub struct GrpcTransport {
     /// Address of the coordinator, and settings of connections to it.
     pub endpoint: Endpoint,
-    /// Network in between, which faults may disturb.
+    /// Network between the worker and the coordinator, which injected faults may disturb.
     pub network: WorkerNetwork,
     /// Credentials of the worker.
     pub credentials: WorkerCredentials,

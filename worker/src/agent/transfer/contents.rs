@@ -184,7 +184,7 @@ impl WorkerTransfers {
             .await
     }
 
-    /// Fetches contents with a call each, from a coordinator without the newer call.
+    /// Fetches contents with one call for each, from an older coordinator, which has no call for several contents.
     async fn get_one_by_one(
         &self,
         pass: &LaunchPass,
@@ -227,7 +227,7 @@ fn receive_content(
     incoming.finish_download()
 }
 
-/// Receives contents of these lengths in bytes one after the other, and adds each to the cache once it is complete.
+/// Receives contents of known lengths one after the other, and adds each to the cache once it is complete.
 fn receive_inputs(
     reader: &mut ChunkReader,
     held: &HeldContents,

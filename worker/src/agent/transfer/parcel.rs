@@ -62,6 +62,11 @@ impl<M: ChunkMessage> ChunkWriter<M> {
         Self { chunks, of: Some(of), buffer: BytesMut::new(), packing }
     }
 
+    /// Whether nobody takes chunks any more: the call that sent them has ended.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.chunks.is_closed()
+    }
+
     fn send_chunk(&mut self) -> io::Result<()> {
         let mut chunk = M::new(self.of.take(), self.buffer.split().freeze());
         if let Some(packing) = &mut self.packing

@@ -63,6 +63,9 @@ impl Coordinator for Silent {
         while let Some(chunk) = chunks.message().await? {
             bytes += chunk.data.len() as u64;
         }
+        if bytes < 4 << 20 {
+            return Err(Status::invalid_argument("it has less than its manifest lists"));
+        }
         Ok(Response::new(CheckpointReceipt { bytes }))
     }
 
@@ -182,6 +185,25 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
     });
     assert!(put.expect("it hangs").unwrap() > 4 << 20, "it is not taken when it can be");
     given_up.expect("it hangs").unwrap_err();
+}
+
+#[test]
+fn a_checkpoint_that_vanishes_while_it_is_sent_is_refused_for_its_missing_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let checkpoint = checkpoint(dir.path());
+    let why = runtime(4).block_on(async {
+        let (transfers, address) = away();
+        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+        let service = CoordinatorServer::new(Silent { takes: true, gives: None });
+        let server = tonic::transport::Server::builder().add_service(service);
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        store(dir.path()).remove_task(&name()).unwrap();
+        let pass = VmGate::new().make_pass();
+        timeout(SOON, transfers.put_checkpoint(&pass, reference(), checkpoint, Arc::default()))
+            .await
+    });
+    let why = why.expect("it hangs").unwrap_err();
+    assert!(why.contains("pages-1.img"), "{why}");
 }
 
 #[test]

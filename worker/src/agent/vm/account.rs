@@ -6,14 +6,14 @@ use dormouse_proto::v1::{JobAccount, Ledger};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AttemptAccount {
     pub(crate) cpu_us: u64,
-    /// Ledger of a task of one process.
+    /// Promised and received CPU time of a task of one process; `None` for a parallel job.
     pub(crate) ledger: Option<Ledger>,
-    /// Account of a parallel job.
+    /// Promised and received CPU time of a parallel job; `None` for a task of one process.
     pub(crate) job: Option<JobAccount>,
 }
 
 /// Promised and received CPU time, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuAccount {
     pub(crate) promised: u64,
     pub(crate) received: u64,

@@ -123,12 +123,12 @@ impl VmActorState {
     }
 }
 
-/// Timer that wakes the owner of a VM.
+/// Timer that wakes the owner of a VM at an instant; `None`: no timer is set.
 #[derive(Debug, Default)]
 struct OwnerAlarm(Option<(Instant, AbortHandle)>);
 
 impl OwnerAlarm {
-    /// Sets the alarm to this instant, in place of any earlier one; `None`: to no instant.
+    /// Sets the alarm to the instant `at`, in place of any earlier one; `None` only cancels the earlier one.
     fn set_alarm(&mut self, at: Option<Instant>, whom: &ActorRef<OwnerMessage>) {
         if self.0.as_ref().map(|(at, _)| *at) == at {
             return;
@@ -144,7 +144,7 @@ impl OwnerAlarm {
         });
     }
 
-    /// Returns whether the alarm was due, and clears it.
+    /// Returns whether the alarm's instant has passed, and if so clears the alarm.
     fn has_rung(&mut self) -> bool {
         let now = Instant::now();
         self.0.take_if(|(at, _)| *at <= now).is_some()

@@ -11,14 +11,11 @@ use dormouse_units::{Ppm, Time};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use super::{
-    birth::AttemptBirth, job::JobState, last_save::NoticeSave, liveness::TaskLiveness,
-    task::TaskPromise,
-};
+use super::{job::JobState, last_save::NoticeSave, liveness::TaskLiveness, task::TaskPromise};
 use crate::{
     agent::{
         gate::LaunchPass,
-        machine::{ProgressPage, QuotaLift, TakenCheckpoint, TaskProcess},
+        machine::{AttemptBirth, ProgressPage, QuotaLift, TakenCheckpoint, TaskProcess},
         own::OwnMeter,
         report::Key,
     },
@@ -31,23 +28,24 @@ pub(crate) struct UnreportedCheckpoint {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
-    /// Time since which a job is stopped in the reference, on the run's clock.
+    /// Time since which the job is stopped in the model that it is compared with, on the run's clock; `None` for tasks of one
+    /// process.
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// Total time for which the task must be stopped for the checkpoint.
+    /// Total time for which the task must be stopped for the checkpoint; `None` until that is known.
     pub(crate) owed: Option<Duration>,
     /// Time for which the task was stopped for the checkpoint; `None` until it runs again.
     pub(crate) held: Option<Duration>,
-    /// Size of the checkpoint in bytes, and the bytes sent so far.
+    /// Size of the checkpoint in bytes; `sent` counts the bytes sent to the coordinator so far.
     pub(crate) bytes: u64,
     pub(crate) sent: Arc<AtomicU64>,
-    /// Once that is known: size in bytes of the checkpoint that the coordinator has, or the reason why it doesn't have
+    /// Once known: size in bytes of the checkpoint that the coordinator has stored, or the reason why the coordinator doesn't have
     /// the checkpoint.
     pub(crate) stored: Result<u64, String>,
 }
 
-/// Kind of an attempt, with the reference that its progress is compared with.
+/// Kind of an attempt (a task of one process or a parallel job), with the model that its progress is compared with.
 #[derive(Debug)]
 pub(crate) enum AttemptNature {
     /// A task of one process, compared with the model of its VM.
@@ -72,36 +70,36 @@ pub(crate) struct VmAttempt {
     /// vCPU of each process of the attempt.
     pub(crate) on: Vec<u32>,
     pub(crate) nature: AttemptNature,
-    /// The attempt's only process, or the parent of its processes.
+    /// The attempt's only process, or the parent of its processes; `None`: the attempt has no process yet.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
     /// Time since which the attempt is stopped; `None`: it runs.
     pub(crate) standing: Option<Instant>,
-    /// Time for which the attempt was stopped before `standing`.
+    /// Total time for which the attempt was stopped before the stop that began at `standing`.
     pub(crate) stood: Duration,
     /// Time for which the VM was frozen since the attempt's start.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
-    /// Guards that lift the quotas of the attempt's slots while it ends, as it would end late otherwise.
+    /// Guards that lift the CPU quotas of the attempt's slots while the attempt ends, as a quota would make it end late.
     pub(crate) exempt: Vec<QuotaLift>,
-    /// Time at which the attempt's progress is checked next; `None`: not.
+    /// Time at which the attempt's progress is checked next; `None`: it isn't checked again.
     pub(crate) look: Option<Instant>,
     /// Watches whether the attempt makes progress.
     pub(crate) liveness: TaskLiveness,
-    /// Part of the task's work that the attempt's last checkpoint was due to hold.
+    /// Part of the task's work at which the attempt's last checkpoint was planned; `None` before the first planned checkpoint.
     pub(crate) due: Option<Ppm>,
     pub(crate) pending: Option<UnreportedCheckpoint>,
-    /// The attempt's place at CRIU, while it has one.
+    /// The attempt's permit to use CRIU, while it has one.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// Result of the attempt's launch, until the attempt has begun.
     pub(crate) born: Option<AttemptBirth>,
-    /// Result of the attempt's dump, until the result is handled.
+    /// Checkpoint that the attempt's dump gave, until the dump's result is handled.
     pub(crate) snapshot: Option<TakenCheckpoint>,
     /// Whether the attempt's answer is right, and its result if its program gives one; `None`: there is no answer yet.
     pub(crate) answer: Option<(bool, Option<String>)>,
-    /// CPU time of a user's own program.
+    /// CPU time of a user's own program; `None` for other programs.
     pub(crate) own: Option<Box<OwnMeter>>,
-    /// End of a user's own program, with its files.
+    /// End of a user's own program, with its files; `None` before its end, and for other programs.
     pub(crate) own_end: Option<OwnEnd>,
     /// Save of a user's own program at a notice, once there is one.
     pub(crate) last_save: Option<NoticeSave>,
@@ -118,7 +116,7 @@ impl VmAttempt {
         self.on.first().copied().unwrap_or(0)
     }
 
-    /// Returns the promise of an attempt at a task of one process.
+    /// Returns the promised time of an attempt at a task of one process; `None` for a parallel job.
     pub(crate) fn task_promise(&self) -> Option<&TaskPromise> {
         match &self.nature {
             AttemptNature::Task(promise) => Some(promise),
@@ -126,7 +124,7 @@ impl VmAttempt {
         }
     }
 
-    /// Returns a mutable reference to the promise of an attempt at a task of one process.
+    /// Returns a mutable reference to the promised time of an attempt at a task of one process; `None` for a parallel job.
     pub(crate) fn promise_mut(&mut self) -> Option<&mut TaskPromise> {
         match &mut self.nature {
             AttemptNature::Task(promise) => Some(promise),
@@ -134,7 +132,7 @@ impl VmAttempt {
         }
     }
 
-    /// Returns the state of a parallel job.
+    /// Returns the state of a parallel job; `None` for a task of one process.
     pub(crate) fn parallel_job(&self) -> Option<&JobState> {
         match &self.nature {
             AttemptNature::Job(job) => Some(job),
@@ -142,7 +140,7 @@ impl VmAttempt {
         }
     }
 
-    /// Returns a mutable reference to the state of a parallel job.
+    /// Returns a mutable reference to the state of a parallel job; `None` for a task of one process.
     pub(crate) fn job_mut(&mut self) -> Option<&mut JobState> {
         match &mut self.nature {
             AttemptNature::Job(job) => Some(job),
@@ -164,7 +162,7 @@ impl VmAttempt {
         self.process_progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
-    /// Returns whether the attempt has been stopped since its checkpoint was taken.
+    /// Returns whether the attempt is still stopped for its checkpoint.
     pub(crate) fn is_kept(&self) -> bool {
         self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }
@@ -200,7 +198,7 @@ impl VmAttempt {
         }
     }
 
-    /// Ends the standstill for the attempt's checkpoint, whatever happens to the attempt.
+    /// Records that the time for which the attempt is stopped for its checkpoint ends `now`, whether the attempt continues or not.
     pub(crate) fn ends_hold(&mut self, now: Instant) {
         if self.is_kept() {
             self.note_standing(Duration::ZERO);

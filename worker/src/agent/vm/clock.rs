@@ -47,8 +47,8 @@ impl CommandStamp {
     }
 }
 
-/// Difference beyond which the offset of the run's clock from this host's clock is set anew: the run's clock was
-/// stopped while the coordinator was away, or a command arrived much later than its time says.
+/// Difference beyond which the offset of the run's clock from this host's clock is set anew. The cause is that the run's clock was
+/// stopped while the coordinator was away, or that a command arrived much later than its time says.
 const SAME: Duration = Duration::from_millis(50);
 
 /// Clock of one VM, which is stopped while the VM hibernates.
@@ -56,8 +56,8 @@ const SAME: Duration = Duration::from_millis(50);
 pub(crate) struct VmClock {
     speedup: Speedup,
     created: Instant,
-    /// Offset of the run's clock to the time since the VM's creation, in microseconds; negative if it was stopped for
-    /// longer than it had run before.
+    /// Microseconds by which the run's clock is ahead of the time since the VM's creation; negative if the run's clock was stopped
+    /// for longer than it had run before; `None`: unknown.
     ahead_us: Option<i64>,
     /// Time spent in hibernation.
     skipped: Span,
@@ -111,7 +111,7 @@ impl VmClock {
         own
     }
 
-    /// Returns the time that the run's clock shows when this clock shows `at`, if that is known.
+    /// Returns the time that the run's clock shows when the VM's clock shows `at`; `None`: unknown.
     #[must_use]
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
         Some(moved_by(at + self.skipped, self.ahead_us?))
@@ -122,7 +122,7 @@ impl VmClock {
         self.frozen_since = Some(at);
     }
 
-    /// Continues the clock at `at`, as if it hadn't been stopped.
+    /// Lets the stopped clock run again; the time from its stop to `at` doesn't count.
     pub(crate) fn thaw_at(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);

@@ -32,7 +32,7 @@ impl EffectQueue {
         self.is_busy = false;
     }
 
-    /// Takes the next effect.
+    /// Removes and returns the next effect; `None`: the queue is empty.
     pub(crate) fn take_next(&mut self) -> Option<VmEffect> {
         for effect in self.fresh.drain(..).rev() {
             self.waiting.push_front(effect);

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::clock::CommandStamp;
 
-/// A request about a program that is saving its work, put off until the save is over.
+/// A request to stop or checkpoint a program that is saving its work, put off until the save is over.
 #[derive(Debug)]
 pub(crate) enum DeferredRequest {
     Checkpoint(TaskRef),
@@ -21,12 +21,12 @@ pub(crate) struct NoticeSave {
     until: Instant,
     /// Part of the work that was done at the notice; work done later may not be saved.
     done: Ppm,
-    /// Request that came while the program saved its work, and is delayed.
+    /// Request that came while the program saved its work, and is delayed; `None`: no request came.
     put_off: Option<DeferredRequest>,
 }
 
 impl NoticeSave {
-    /// Begins a save with this part of the work done, which counts as done at `until`.
+    /// Begins a save of the part `done` of the work; the save counts as complete at the instant `until`.
     pub(crate) const fn new(until: Instant, done: Ppm) -> Self {
         Self { until, done, put_off: None }
     }
@@ -36,7 +36,7 @@ impl NoticeSave {
         self.done
     }
 
-    /// Puts off a request while the save is under way; returns it if the save is over.
+    /// Puts off a request while the save is under way; returns the request if the save is over already.
     pub(crate) fn put_off(
         &mut self,
         now: Instant,
@@ -52,12 +52,12 @@ impl NoticeSave {
         None
     }
 
-    /// Returns when the put-off request is due.
+    /// Returns when the put-off request is to be handled; `None`: no request was put off.
     pub(crate) fn put_off_until(&self) -> Option<Instant> {
         self.put_off.as_ref().map(|_| self.until)
     }
 
-    /// Takes the put-off request if it is due by now.
+    /// Takes the put-off request if the save is over by `now`.
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<DeferredRequest> {
         self.put_off.take_if(|_| self.until <= now)
     }

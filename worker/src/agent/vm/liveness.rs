@@ -14,10 +14,11 @@ use tokio::time::Instant;
 /// CPU time without a heartbeat after which a task counts as hanging: more than a thousand times the time that programs
 /// take between two heartbeats.
 const TOO_LONG: Duration = Duration::from_secs(5);
-/// Least time without a heartbeat, whatever its quota: the host may be stopped for a while, as with a slow disk.
+/// Least time without a heartbeat after which a task counts as hanging, whatever its quota: the host may be stopped for a while, as
+/// with a slow disk.
 const AT_LEAST: Duration = Duration::from_secs(30);
-/// Multiple of [`TOO_LONG`]: the CPU time that a task without a heartbeat must have been due to count as hanging, if it
-/// got some of that time but too little, since its host is busy with other work.
+/// Multiple of [`TOO_LONG`] for a task that got some of the CPU time of its share but too little, as its host may be busy: the task
+/// counts as hanging if its share gave it this CPU time without a heartbeat.
 const BUSY: u32 = 10;
 /// CPU time that counts as nothing: a process needs as much for going to sleep.
 const NOTHING: Duration = Duration::from_millis(10);
@@ -25,7 +26,7 @@ const NOTHING: Duration = Duration::from_millis(10);
 /// the tasks.
 const LATE: Duration = Duration::from_secs(1);
 
-/// Progress of a task at its last look.
+/// Progress of a task when it was last checked, to find out whether it hangs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLiveness {
     beat: Option<u64>,
@@ -35,12 +36,12 @@ pub(crate) struct TaskLiveness {
     without: SilentTime,
 }
 
-/// Times without a heartbeat.
+/// Times of a task since its last heartbeat, in which it could run, should have computed, and did compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SilentTime {
     /// Time since the last heartbeat in which the task could have run.
     free: Duration,
-    /// CPU time that was due to the task since the last heartbeat.
+    /// CPU time that the task's share of the host gave it since the last heartbeat.
     due: Duration,
     had: Duration,
 }
@@ -55,7 +56,7 @@ struct SilentTime {
 pub(crate) struct HangWatch(SilentTime);
 
 impl TaskLiveness {
-    /// Pauses the watch until the next look.
+    /// Pauses the watch until the task is next checked: the time until then doesn't count.
     pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }

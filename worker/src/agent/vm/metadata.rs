@@ -12,7 +12,7 @@ use crate::{
     metadata::{Clock, Endpoint, Moment, random_key, read_announcement, vm_facts},
 };
 
-/// Metadata of a VM: its endpoint, and the clock of the times there.
+/// Metadata of a VM: its endpoint, and the clock that gives the times shown at the endpoint.
 #[derive(Debug)]
 pub(crate) struct VmMetadata {
     endpoint: Endpoint,
@@ -54,7 +54,12 @@ impl VmMetadata {
         is_interruption.then(|| self.endpoint.announced_notice(save_by))?
     }
 
-    /// Closes the connections of the VM's programs, one of which is about to be dumped.
+    /// Publishes an announcement at the endpoint.
+    pub(super) fn announce(&self, what: VmAnnouncement) {
+        self.endpoint.announce_event(what);
+    }
+
+    /// Closes the metadata connections of the VM's programs, one of which is about to be dumped.
     pub(super) fn hang_up(&self) {
         self.endpoint.hang_up();
     }
@@ -87,7 +92,7 @@ async fn open(
     Arc::clone(machine).open_endpoint(service, address, hop_limit).await
 }
 
-/// Returns when a command was decided.
+/// Returns when a command was decided, as a time of the metadata endpoint.
 fn decided_moment(asked: &CommandStamp) -> Moment {
     Moment::moment_ago(asked.decided_at().elapsed(), asked.at)
 }

@@ -8,7 +8,6 @@
 mod account;
 mod actor;
 mod attempt;
-mod birth;
 mod clock;
 mod effect_queue;
 mod job;
@@ -21,10 +20,11 @@ mod owner;
 mod resources;
 mod task;
 
+pub(crate) use account::CpuAccount;
 pub(crate) use actor::{VmActor, VmArgs};
 pub use clock::CommandStamp;
-pub use job::{JobBirth, JobDeparture, JobOrder, JobRank, RankTime};
-pub(crate) use job::{create_job_groups, dump_and_leave, dump_job, launch_job, resume_ranks};
+pub use job::{JobDeparture, JobRank, RankTime};
+pub(crate) use job::{create_job_groups, dump_job, place_restored, place_started, resume_ranks};
 pub(crate) use message::OwnerMessage;
 pub use message::VmCommand;
 pub(crate) use resources::VmResources;

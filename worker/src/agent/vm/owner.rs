@@ -1,5 +1,6 @@
 //! The owner of a VM, which handles messages one after the other.
 
+mod cell;
 mod checkpoints;
 mod effects;
 mod ends;
@@ -27,6 +28,7 @@ use dormouse_vm::{
 use ractor::ActorRef;
 use tokio::time::Instant;
 
+use self::cell::VmCell;
 use super::{
     account::CpuAccount,
     attempt::VmAttempt,
@@ -42,7 +44,7 @@ use crate::{
     agent::{
         gate::VmGate,
         host::limit,
-        machine::{LifeContext, VmMachine},
+        machine::{LifeContext, VmMachine, lane_count},
         report::{Key, explain_error, vm_failed},
     },
     cgroup,
@@ -58,11 +60,11 @@ pub(crate) struct VmOwner {
     id: u32,
     /// True if every vCPU has a background beside its foreground.
     two_tier: bool,
-    /// Share of a host core per vCPU, if jobs may run on the VM.
+    /// Share of a host core per vCPU, in ppm; `None`: no parallel jobs may run on the VM.
     core_ppm: Option<u32>,
     /// Model of the VM's single-process tasks: their seats, and the progress that they should have made.
     model: VmModel,
-    /// Reference of parallel jobs.
+    /// Model that the VM's parallel jobs are compared with.
     pace: JobPace,
     clock: VmClock,
     /// Processes and groups of the VM, which outlive the owner.
@@ -77,11 +79,11 @@ pub(crate) struct VmOwner {
     effects: EffectQueue,
     /// Attempts in order of their arrival.
     attempts: Vec<VmAttempt>,
-    /// Gate of the threads that work on the VM.
+    /// Gate that keeps the worker's threads from working on the VM while it freezes or ends.
     gate: Arc<VmGate>,
-    /// Commands that wait behind a freeze, which waits for CRIU to let go of a task.
+    /// Commands that wait until a freeze is done; the freeze waits until CRIU has released a task.
     queue: VecDeque<(VmCommand, CommandStamp)>,
-    /// Stamp of the command under way.
+    /// Stamp (time of decision and of arrival) of the command under way.
     commanded: CommandStamp,
     /// The owner's own actor, for messages to itself.
     tell: ActorRef<OwnerMessage>,
@@ -90,6 +92,8 @@ pub(crate) struct VmOwner {
     frozen_at: Option<Instant>,
     /// Metadata for the VM's programs, if the VM has a metadata endpoint.
     metadata: Option<VmMetadata>,
+    /// The processes that no task owns; `None`: the VM has no cell.
+    cell: Option<VmCell>,
     failed: bool,
     is_destroyed: bool,
 }
@@ -103,11 +107,11 @@ impl VmOwner {
         remains: &Arc<VmResources>,
         tell: &ActorRef<OwnerMessage>,
     ) -> Result<Self, String> {
-        let (id, vcpus, core_ppm) = (create.vm, create.vcpus, create.core_ppm);
+        let (id, vcpus, core_ppm) = (create.vm, lane_count(create), create.core_ppm);
         if vcpus == 0 || core_ppm == Some(0) {
             return Err("a VM has to have vCPUs, each with some share of a core".to_owned());
         }
-        let machine = context.machine.create_vm(create, remains.vm_gate()).await?;
+        let machine = context.machine.create_vm(create).await?;
         remains.machine_made(&machine);
         let credits = create.burstable.map(|b| CreditSpec {
             baseline: Ppm::new(b.baseline_ppm),
@@ -116,15 +120,17 @@ impl VmOwner {
             cap: Credits::from_vcpu_micros(b.emulated_cap_us),
         });
         // There is one account of a VM's credits: that of whatever it is for.
-        let (of_tasks, of_jobs) = match core_ppm {
-            None => (credits, None),
-            Some(_) => (None, credits),
+        let (of_tasks, of_jobs, of_cell) = match (core_ppm, &create.cell) {
+            (_, Some(_)) => (None, None, credits),
+            (None, None) => (credits, None, None),
+            (Some(_), None) => (None, credits, None),
         };
+        let cell = VmCell::of_vm(context, create, of_cell)?;
         let memory = Bytes::new(create.memory_bytes.unwrap_or(u64::MAX));
         let spec = MachineSpec { vcpus, memory, credits: of_tasks };
         let mut pace = JobPace::new(context.speedup, of_jobs);
         pace.begin_pace(asked);
-        Ok(Self {
+        let mut owner = Self {
             context: Arc::clone(context),
             id,
             two_tier: create.two_tier,
@@ -146,9 +152,12 @@ impl VmOwner {
             frozen_at: None,
             metadata: VmMetadata::begin_metadata(context, create, asked, &machine).await,
             machine,
+            cell,
             failed: false,
             is_destroyed: false,
-        })
+        };
+        owner.prepare_cell();
+        Ok(owner)
     }
 
     /// Handles a message, as far as that can be done now.
@@ -158,15 +167,21 @@ impl VmOwner {
                 self.is_destroyed = true;
                 self.queue.clear();
                 self.say_unsaved();
-                self.apply_event(VmEvent::Destroy);
+                if !self.begin_shutdown() {
+                    self.apply_event(VmEvent::Destroy);
+                }
             }
             OwnerMessage::Ask(..) if self.is_destroyed => {}
             // It does not wait for what else is asked: it would come too late.
             OwnerMessage::Ask(VmCommand::Announce(said), asked) => {
                 self.announce_event(&said, &asked);
             }
+            OwnerMessage::Ask(VmCommand::SetNetwork(of), _) => self.set_network(&of),
             OwnerMessage::Ask(ask, asked) => self.queue.push_back((ask, asked)),
             OwnerMessage::Launched(key, result) => self.hear_launched(key, result),
+            OwnerMessage::CellBegan(result) => self.cell_began(result),
+            OwnerMessage::CellRelayed(opened) => self.cell_relayed(opened),
+            OwnerMessage::CellEnded => self.cell_ended(),
             OwnerMessage::Ended(key) => self.apply_event(VmEvent::ProcessEnded(key)),
             OwnerMessage::OwnKept(key, kept) => self.hear_own_kept(key, kept),
             OwnerMessage::DumpTurn(key, permit) => self.take_turn(key, permit),
@@ -207,7 +222,7 @@ impl VmOwner {
                 VmCommand::Move(to) => self.obey_move(to, &asked),
                 VmCommand::CheckpointNow(of) => self.checkpoint_now(of),
                 // They do not wait for their turn.
-                VmCommand::Destroy | VmCommand::Announce(_) => {}
+                VmCommand::Destroy | VmCommand::Announce(_) | VmCommand::SetNetwork(_) => {}
             }
             self.do_all().await;
             // What is over may be due sooner now.
@@ -216,9 +231,12 @@ impl VmOwner {
         }
     }
 
-    /// Returns when the owner must be woken next.
+    /// Returns when the owner must be woken next; `None`: nothing waits for a time.
     pub(crate) fn next_wake(&mut self) -> Option<Instant> {
-        if self.is_frozen() || self.is_destroyed {
+        if self.is_destroyed {
+            return self.cell_wakes_at();
+        }
+        if self.is_frozen() {
             return None;
         }
         let model = self.model_wakes_at();
@@ -226,7 +244,7 @@ impl VmOwner {
         let looks = self.attempts.iter().filter(|a| lives.is_running(a.key));
         let looks = looks.filter_map(|a| a.look);
         let wakes = looks.chain(model).chain(self.lives_wake_at()).chain(self.jobs_wake_at());
-        wakes.chain(self.put_off_until()).min()
+        wakes.chain(self.put_off_until()).chain(self.cell_wakes_at()).min()
     }
 
     fn on_time(&mut self) {
@@ -242,13 +260,14 @@ impl VmOwner {
             }
         }
         self.see_to_jobs(now);
+        self.see_to_cell(now);
     }
 
     pub(crate) fn attempt_mut(&mut self, key: Key) -> Option<&mut VmAttempt> {
         self.attempts.iter_mut().find(|a| a.key == key)
     }
 
-    /// Returns an attempt.
+    /// Returns the attempt with this key; `None`: it isn't on the VM.
     pub(crate) fn find_attempt(&self, key: Key) -> Option<&VmAttempt> {
         self.attempts.iter().find(|a| a.key == key)
     }
@@ -267,14 +286,14 @@ impl VmOwner {
         self.vm_broken(&explain_error(error));
     }
 
-    /// Handles a failed change of a control group, after which the VM can't be used.
+    /// Marks the VM as failed if `set`, the result of a change of a control group, is an error.
     pub(crate) fn note_set(&mut self, set: cgroup::Result<()>) {
         if let Err(error) = set {
             self.fail_vm(&error);
         }
     }
 
-    /// Marks the VM as failed, and reports that the first time.
+    /// Marks the VM as failed, and reports the failure if none was reported before.
     pub(crate) fn vm_broken(&mut self, why: &str) {
         tracing::error!(vm = self.id, why, "the VM has failed");
         if !std::mem::replace(&mut self.failed, true) {
@@ -282,7 +301,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns the time since the current freeze.
+    /// Returns for how long the VM has been frozen now; zero if it isn't frozen.
     pub(crate) fn frozen_for(&self, now: Instant) -> Duration {
         self.frozen_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at))
     }

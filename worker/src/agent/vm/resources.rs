@@ -4,7 +4,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -21,18 +24,22 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Time after which starting processes are killed again, as nothing announces when a process enters a group.
+/// Interval at which a VM's processes are killed again while some still start, as nothing announces when a process enters a group.
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// Groups, processes and directories of one VM; they outlive the VM's actor.
 #[derive(Debug)]
 pub(crate) struct VmResources {
     vm: u32,
-    /// Gate of the threads that work on the VM.
+    /// Gate that keeps the worker's threads from working on the VM while it freezes or ends.
     gate: Arc<VmGate>,
     /// The VM's machine, once it is created.
     machine: OnceLock<Arc<dyn VmMachine>>,
     attempts: Mutex<AttemptsResources>,
+    /// Folder of the files of the VM's instance, once the VM's cell begins.
+    folder: OnceLock<TaskName>,
+    /// True if the files in `folder` are kept when the VM ends, since its instance is only stopped.
+    keeps_folder: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -45,14 +52,21 @@ struct AttemptsResources {
 /// Directory and process of an attempt.
 #[derive(Debug)]
 struct AttemptResources {
-    name: TaskName,
+    /// Name of the directory; `None`: the attempt is a cell, whose folder is the instance's.
+    name: Option<TaskName>,
     process: Option<Arc<dyn TaskProcess>>,
 }
 
 impl VmResources {
     pub(crate) fn new(vm: u32) -> Arc<Self> {
-        let (gate, machine) = (VmGate::new(), OnceLock::new());
-        Arc::new(Self { vm, gate, machine, attempts: Mutex::default() })
+        Arc::new(Self {
+            vm,
+            gate: VmGate::new(),
+            machine: OnceLock::new(),
+            attempts: Mutex::default(),
+            folder: OnceLock::new(),
+            keeps_folder: AtomicBool::new(false),
+        })
     }
 
     pub(crate) fn vm_gate(&self) -> &Arc<VmGate> {
@@ -72,7 +86,19 @@ impl VmResources {
 
     /// Records that an attempt begins, which may have a directory and a process from now on.
     pub(crate) fn attempt_begins(&self, key: Key, name: TaskName) {
-        self.all_attempts().all.insert(key, AttemptResources { name, process: None });
+        self.all_attempts().all.insert(key, AttemptResources { name: Some(name), process: None });
+    }
+
+    /// Records that the VM's cell begins, which may have a process and files in this folder from now on.
+    pub(crate) fn cell_begins(&self, key: Key, folder: TaskName) {
+        self.all_attempts().all.insert(key, AttemptResources { name: None, process: None });
+        // Once is enough: a VM has one cell.
+        let _ = self.folder.set(folder);
+    }
+
+    /// Sets whether the files of the VM's instance outlive the VM.
+    pub(crate) fn set_keeps_folder(&self, keeps: bool) {
+        self.keeps_folder.store(keeps, Ordering::Relaxed);
     }
 
     /// Records the process of an attempt.
@@ -126,13 +152,19 @@ impl VmResources {
         let mut processes = Vec::new();
         for (key, AttemptResources { name, process }) in left {
             processes.extend(process);
-            context.machine.release(&name, key, true);
+            if let Some(name) = name {
+                context.machine.release(&name, key, true);
+            }
         }
         // Without a machine no process has begun.
         let Some(machine) = self.machine.get().cloned() else { return };
         if let Err(why) = machine.remove(processes).await {
             // The worker's end tries again.
             tracing::error!(vm = self.vm, why, "the control groups of a VM can't be removed");
+        }
+        if let Some(folder) = self.folder.get() {
+            let keeps = self.keeps_folder.load(Ordering::Relaxed);
+            context.machine.release_folder(folder, self.vm, keeps);
         }
     }
 }

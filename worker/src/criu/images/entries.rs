@@ -9,7 +9,7 @@ use std::{
 
 use prost::Message;
 
-/// The number with which all image files begin, except the inventory (CRIU's `magic.h`).
+/// Magic number with which all image files begin, except the inventory (CRIU's `magic.h`).
 const COMMON_MAGIC: u32 = 0x5456_4319;
 /// The longest message that is read, in bytes: the list of filters of a task has some ten thousand bytes.
 const LONGEST: u32 = 1 << 20;
@@ -53,11 +53,11 @@ pub(super) struct ImageEntries<M> {
 }
 
 impl<M: Message + Default> ImageEntries<M> {
-    /// Opens an image file and checks its magic number.
+    /// Opens an image file, and checks that its magic number is that of `kind`.
     ///
     /// # Errors
     ///
-    /// It can't be read or is of another kind.
+    /// The file can't be read or is of another kind.
     pub(super) fn open(path: &Path, kind: ImageKind) -> io::Result<Self> {
         let mut file = BufReader::new(File::open(path)?);
         let common = kind == ImageKind::Inventory || read_word(&mut file)? == Some(COMMON_MAGIC);

@@ -2,14 +2,14 @@
 
 use super::{messages::FileEntry, names::ImageNames};
 
-/// Kinds of open files that a task of a cell can have, by their numbers in CRIU's `fdinfo.proto`: regular files,
-/// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
-/// the regular files), timerfd, memfd, pidfd.
+/// Kinds of open files that a jailed task can have, by their numbers in CRIU's `fdinfo.proto`: regular files, pipes and FIFOs,
+/// sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among the regular files),
+/// timerfd, memfd, pidfd.
 const KINDS: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 18, 20];
-/// Kind of raw sockets, which only root can open.
+/// Type number of raw sockets (`SOCK_RAW`), which only root can open.
 const RAW: u32 = 3;
 
-/// Checks an open file of the images; `names` checks paths below the tasks' root, if they have their own.
+/// Checks an open file of the images; `names` checks paths below the tasks' root (`None`: tasks have no root of their own).
 ///
 /// # Errors
 ///

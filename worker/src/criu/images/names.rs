@@ -27,8 +27,8 @@ impl ImageNames {
         Self { root }
     }
 
-    /// Checks a path as CRIU has it; the tasks' root is at [`CELL`]. The kernel's path of a process's file never has
-    /// links in it; a path with links leads elsewhere.
+    /// Checks a path as CRIU has it; the tasks' root is at [`CELL`]. A path with links is refused: the kernel's path of a process's
+    /// file never has links in it.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ use crate::{
     jail::{CELL, JailCell},
 };
 
-/// Names of image files, up to the number in the name: all files that CRIU writes for a task of a cell.
+/// Names of all image files that CRIU writes for a jailed task, each without the number at its end.
 const NAMES: [&str; 15] = [
     "inventory.img",
     "pstree.img",
@@ -51,7 +51,7 @@ const VERSION: u32 = 2;
 /// States of a process (CRIU's `task-state.h`) that are allowed: running or stopped, and dead.
 const ALIVE: [u32; 2] = [1, 3];
 const DEAD: [u32; 2] = [2, 6];
-/// The mode of a process with a filter of system calls (linux/seccomp.h).
+/// Seccomp mode of a process with a filter of system calls (linux/seccomp.h).
 const FILTERED: u32 = 2;
 /// Scheduling policies (sched(7)) other than real-time ones: normal, batch, idle.
 const POLICIES: [u32; 3] = [0, 3, 5];
@@ -66,7 +66,7 @@ pub(crate) struct ImageRules {
     user: Option<u32>,
     /// Checker of paths below the tasks' root; `None` if tasks have no root of their own.
     names: Option<ImageNames>,
-    /// The cell's filter of system calls, in the form of images; `None`: the cell has no filter.
+    /// The jail's filter of system calls, in the form of images; `None`: the jail has no filter.
     filter: Option<Vec<u8>>,
     /// Rights of the worker, which no task may exceed.
     worker: ThreadStatus,
@@ -76,7 +76,7 @@ pub(crate) struct ImageRules {
 }
 
 impl ImageRules {
-    /// Makes the rules for a task of this user in this cell.
+    /// Makes the rules for a task of user `user` (`None`: tasks have no users of their own) in `cell`, the jail of a VM's tasks.
     ///
     /// # Errors
     ///
@@ -96,7 +96,8 @@ impl ImageRules {
         read().map_err(|source| CriuError::Inspect { call: "restore", source })
     }
 
-    /// Makes rules for tests: for tasks of this user, with this root and this filter, of a worker without any rights.
+    /// Makes rules for tests, for tasks of a worker without any rights; the tasks have the user `user`, the root `root` and the
+    /// filter `filter`.
     #[cfg(test)]
     pub(super) fn for_tests(user: u32, root: fs::File, filter: &[u8]) -> Self {
         Self {
@@ -109,7 +110,7 @@ impl ImageRules {
         }
     }
 
-    /// Checks the images in a directory.
+    /// Checks that the images in a directory may be restored in the jail of a VM's tasks.
     ///
     /// # Errors
     ///
@@ -134,7 +135,12 @@ impl ImageRules {
         let inventory: InventoryEntry =
             read_only_entry(images, "inventory.img", ImageKind::Inventory)?;
         if inventory.img_version != Some(VERSION) {
-            return Err(format!("its images are of version {:?}", inventory.img_version));
+            let has = inventory
+                .img_version
+                .map_or_else(|| "no version".to_owned(), |it| format!("the version {it}"));
+            return Err(format!(
+                "its images have {has}; this worker restores those of version {VERSION}"
+            ));
         }
         if inventory.plugins_entry.is_some_and(|entry| !entry.plugins.is_empty()) {
             return Err("it needs plugins of CRIU".to_owned());
@@ -148,7 +154,7 @@ impl ImageRules {
         self.check_files(images, &directories)
     }
 
-    /// Returns for each filter of system calls in the images whether it is the cell's.
+    /// Returns, for each filter of system calls in the images, whether it is equal to the jail's filter.
     fn match_filters(&self, images: &Path) -> Found<Vec<bool>> {
         let Some(ours) = &self.filter else { return Ok(Vec::new()) };
         let all: SeccompEntry = read_only_entry(images, "seccomp.img", ImageKind::Filters)?;
@@ -156,7 +162,8 @@ impl ImageRules {
         Ok(filters.map(|it| it.filter.is_some_and(|filter| filter == *ours)).collect())
     }
 
-    /// Checks all processes and their threads; returns the numbers of the files that are their roots and directories.
+    /// Checks all processes and their threads; returns the numbers of the files that are the processes' root and working
+    /// directories.
     fn check_tree(
         &self,
         images: &Path,
@@ -271,8 +278,8 @@ impl ImageRules {
         Ok(())
     }
 
-    /// Checks that the first filter of a thread is the cell's; filters that the thread added itself come after it. If
-    /// all threads of a process have the same filters, CRIU stores only those of the first.
+    /// Checks that the first filter of a thread is the jail's; filters that the thread added itself come after it. If all threads
+    /// of a process have the same filters, CRIU stores only those of the first.
     fn check_filters(
         &self,
         own: &ThreadCoreEntry,
@@ -299,11 +306,14 @@ impl ImageRules {
         let mode = ghost.mode.unwrap_or_default();
         // Type, and bits that lend a user's rights.
         if !TYPES.contains(&(mode & 0o170_000)) || mode & 0o6_000 != 0 {
-            return Err(format!("{name} makes a file of the mode {mode:o}"));
+            return Err(format!(
+                "{name} makes a file with the mode {mode:o} (octal), which is a device's, or has a set-user-ID or set-group-ID bit"
+            ));
         }
         match self.user {
             Some(user) if ghost.uid != Some(user) || ghost.gid != Some(user) => {
-                Err(format!("{name} makes a file of user {:?} instead of {user}", ghost.uid))
+                let owner = ghost.uid.map_or_else(|| "nobody".to_owned(), |uid| uid.to_string());
+                Err(format!("{name} makes a file of user {owner}, which is not the task's, {user}"))
             }
             _ => Ok(()),
         }
@@ -331,8 +341,8 @@ impl ImageRules {
     }
 }
 
-/// Checks that all namespaces but that of PIDs are those of CRIU, which is in the cell; returns the number of the
-/// task's own PID namespace.
+/// Checks that a process has the namespaces of CRIU, which is in the task's jail, except for the PID namespace; returns the number
+/// of the task's own PID namespace.
 fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEntry) -> Found<u32> {
     let shared = TaskKobjIdsEntry { pid_ns_id: outside.pid_ns_id, ..*ids };
     if shared != *outside {

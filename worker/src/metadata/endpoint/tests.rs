@@ -1,8 +1,8 @@
 use std::{collections::BTreeMap, process::Command};
 
 use dormouse_metadata::{
-    EndpointSettings, InterruptionNotice, TakingAction, TokenRule, UnixTime, VmFacts, VmMarket,
-    VmPlace,
+    EndpointSettings, InstanceAccess, InterruptionNotice, TakingAction, TokenRule, UnixTime,
+    VmFacts, VmMarket, VmPlace,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -13,6 +13,8 @@ const TAKEN: UnixTime = UnixTime::from_micros(1_781_043_200_000_000);
 fn endpoint(tokens: TokenRule) -> Endpoint {
     let address = Ipv4Addr::new(10, 0, 0, 7);
     let facts = VmFacts {
+        instance_id: None,
+        image_id: None,
         identity: "run/3".to_owned(),
         kind: "c5.large".to_owned(),
         place: VmPlace::of_zone("eu-west-1b"),
@@ -21,6 +23,8 @@ fn endpoint(tokens: TokenRule) -> Endpoint {
         address,
         tags: BTreeMap::new(),
         user_data: None,
+        security_groups: Vec::new(),
+        access: InstanceAccess::default(),
     };
     let service =
         MetadataService::new(facts, EndpointSettings { tokens }, TokenSecret::new([5; 32]));

@@ -46,7 +46,7 @@ impl Case {
     }
 
     fn restore(&self) -> StoredCheckpoint {
-        let checkpoint = self.store.latest_valid(&self.name).unwrap().checkpoint.unwrap();
+        let checkpoint = self.store.latest_undamaged(&self.name).unwrap().checkpoint.unwrap();
         checkpoint.restore_files(&self.task()).unwrap();
         checkpoint
     }

@@ -55,10 +55,10 @@ exit status: 0 right answer, 1 wrong answer, 2 bad usage, 3 no reference for thi
              143 ended by SIGTERM
 ";
 
-/// Default memory in bytes: that of the smallest task of the Burst-HADS jobs.
+/// Default memory of a task in bytes: that of the smallest task of the Burst-HADS jobs.
 const DEFAULT_MEMORY: usize = 10_060_000;
 
-/// Request of the command line.
+/// What the command line requests: a computation, or the help text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommandRequest {
     Job(ProcessWork),
@@ -180,7 +180,7 @@ pub enum RemoteArgumentsError {
     #[error("{0}: a program of a run names no files")]
     File(&'static str),
     /// The arguments ask for help.
-    #[error("--help: no program of a run")]
+    #[error("--help: a program of a run has no help")]
     Help,
 }
 
@@ -250,7 +250,7 @@ fn plan(options: &mut GivenOptions) -> Result<TeamPlan, UsageError> {
     Ok(TeamPlan { phases, usage, speed, memory, seed })
 }
 
-/// Options of the command line that were not consumed yet.
+/// Options of the command line that were not interpreted yet, as pairs of name and value.
 struct GivenOptions(Vec<(&'static str, OsString)>);
 
 impl GivenOptions {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::result::{Figure, TaskResult};
 
-/// Text with the verdict, the figures and the cost.
+/// Formats a task's result for people: the verdict, the figures and the cost.
 pub(super) fn text(result: &TaskResult) -> String {
     let mut out = result.kind.clone();
     if let Some(class) = &result.class {

@@ -6,10 +6,10 @@
 use crate::class::ProblemClass;
 use crate::nas::sp::EquationNorms;
 
-/// A task's norms: five residuals, five errors.
+/// Published norms of an ED task: of five residuals and of five errors.
 type Row = [f64; 10];
 
-/// Published norms of a task; `None` if there are none.
+/// Returns the published norms of ED task `id`; `None` if there are none.
 pub(super) fn reference_norms(class: ProblemClass, id: u32) -> Option<EquationNorms> {
     let rows: &[Row] = match class {
         ProblemClass::S => &CLASS_S,

@@ -11,7 +11,7 @@ use crate::class::ProblemClass;
 use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
 
-/// Iterations of the solver per outer iteration.
+/// Iterations of the conjugate gradient solver in each outer iteration of CG.
 const SOLVER_ITERATIONS: u64 = 25;
 const TOLERANCE: f64 = 1e-10;
 
@@ -44,12 +44,12 @@ fn zeta_figures(zeta: f64) -> Vec<Figure> {
     ]
 }
 
-/// The figures of a class with their references, not computed yet.
+/// Returns CG's figures for a NAS class with their published values; the computed values are still missing.
 pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
     zeta_figures(class_problem(class).zeta)
 }
 
-/// The CG kernel.
+/// The NAS kernel CG: it estimates an eigenvalue of a sparse matrix by the conjugate gradient method.
 pub(crate) struct CgKernel {
     problem: CgProblem,
     seed: u64,
@@ -104,7 +104,7 @@ impl CgSolver {
         Self { z: zero(), r: zero(), p: zero(), q: zero() }
     }
 
-    /// Leaves an approximate solution in `z`; returns |x − A z|.
+    /// Solves A z = x approximately, with the result in `z`; returns |x − A z|.
     fn solve(
         &mut self,
         a: &SparseMatrix,

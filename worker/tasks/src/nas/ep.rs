@@ -68,12 +68,12 @@ impl EpProblem {
     }
 }
 
-/// The figures of a class with their references, not computed yet.
+/// Returns EP's figures for a NAS class with their published values; the computed values are still missing.
 pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
     class_problem(class).tally_figures()
 }
 
-/// The EP kernel.
+/// The NAS kernel EP: it counts Gaussian deviates that are made from pairs of random numbers.
 pub(crate) struct EpKernel {
     problem: EpProblem,
     seed: u64,

@@ -19,7 +19,7 @@ use crate::result::Figure;
 const ALPHA: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-12;
 
-/// The FT kernel.
+/// The NAS kernel FT: it solves a differential equation by three-dimensional Fourier transforms.
 pub(crate) struct FtKernel {
     seed: u64,
     /// Number of grid points in x, y and z.
@@ -48,7 +48,7 @@ impl FtKernel {
         }
     }
 
-    /// Fills the field with random numbers from this seed, in the order of memory, real part first.
+    /// Fills the field with random numbers from the seed `seed`, in the order of memory, real part first.
     fn fill_random(&mut self, seed: u64, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let [_, ny, nz] = self.shape;
         let mut random = NasRandom::new(seed);
@@ -65,7 +65,7 @@ impl FtKernel {
         Ok(())
     }
 
-    /// The state after `step` time steps: the damped spectrum, transformed back.
+    /// Computes the state after `step` time steps: the damped spectrum, transformed back.
     fn evolve_state(&mut self, step: i32, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let nz = self.shape[2];
         let [dx, dy, dz] = self.damping.each_ref().map(|d| factor_powers(d, step));
@@ -85,7 +85,7 @@ impl FtKernel {
         transform_depth(&mut self.state, &mut self.lines[2], nz, FourierDirection::Inverse, meter)
     }
 
-    /// Checksum: sum over 1024 scattered points, divided by the number of grid points.
+    /// Returns the checksum of the state: the sum over 1024 scattered points, divided by the number of grid points.
     fn checksum(&self) -> ComplexNumber {
         let [nx, ny, nz] = self.shape;
         let mut sum = ComplexNumber::default();
@@ -110,7 +110,7 @@ fn checksum_figures(checksums: &[[f64; 2]]) -> Vec<Figure> {
     parts.map(figure).collect()
 }
 
-/// The figures of a class with their references, not computed yet.
+/// Returns FT's figures for a NAS class with their published values; the computed values are still missing.
 pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
     checksum_figures(reference::class_problem(class).1)
 }
@@ -218,7 +218,7 @@ fn transform_depth(
     Ok(())
 }
 
-/// exp(−4απ²·m²) for the wave numbers m = 0, 1, …, n/2 − 1, −n/2, …, −1.
+/// Returns the damping factors exp(−4απ²·m²) for the wave numbers m = 0, 1, …, n/2 − 1, −n/2, …, −1.
 fn damping_factors(n: usize) -> Vec<f64> {
     let wave = |i: usize| if i < n / 2 { i as f64 } else { i as f64 - n as f64 };
     (0..n).map(|i| (-4.0 * ALPHA * PI * PI * wave(i) * wave(i)).exp()).collect()

@@ -12,23 +12,22 @@ const SEED_BITS: u32 = 46;
 /// and 100.
 const DENSITIES: std::ops::Range<f64> = 2.0..4.0;
 
-/// The input of one repetition.
+/// The input of one repetition of a kernel: the published one, or one that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelInput {
     /// The published input, whose figures are known.
     Published,
-    /// An input derived from this number; its figures are known only after computing them.
+    /// An input derived from the given number; its figures are known only after computing them.
     Drawn(u64),
 }
 
 impl KernelInput {
-    /// The input of repetition `index` of a task; `trail` is the trail's number when the repetition
-    /// begins.
+    /// Returns the input of repetition `index` of a task; `trail` is the hash of all values computed before the repetition begins.
     pub(crate) const fn of_repetition(index: u64, trail: u64) -> Self {
         if index.is_multiple_of(2) { Self::Published } else { Self::Drawn(trail) }
     }
 
-    /// The seed of a kernel with this input; `published` is the seed of the published one.
+    /// Returns the random seed of a kernel with this input; `published` is the seed of the published input.
     pub(crate) const fn seed(self, published: u64) -> u64 {
         match self {
             Self::Published => published,
@@ -37,8 +36,7 @@ impl KernelInput {
         }
     }
 
-    /// The constant term of SP's exact density with this input; `published` is that of the
-    /// published one.
+    /// Returns the constant term of SP's exact density with this input; `published` is the constant term of the published input.
     pub(crate) fn density(self, published: f64) -> f64 {
         match self {
             Self::Published => published,
@@ -50,7 +48,7 @@ impl KernelInput {
     }
 }
 
-/// Number of repetitions with the published input among the first `repetitions`.
+/// Returns the number of repetitions with the published input among the first `repetitions`.
 pub(crate) const fn published_among(repetitions: u64) -> u64 {
     repetitions.div_ceil(2)
 }

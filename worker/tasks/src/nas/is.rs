@@ -7,7 +7,7 @@ use crate::class::ProblemClass;
 use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
 
-/// Number of rankings per repetition; before each, two keys change.
+/// Number of rankings of the keys per repetition; before each ranking two keys change.
 const ITERATIONS: usize = 10;
 /// Number of keys or counters per unit of work.
 const BLOCK: usize = 1 << 15;
@@ -16,9 +16,9 @@ const BLOCK: usize = 1 << 15;
 struct IsProblem {
     log2_keys: u32,
     log2_max_key: u32,
-    /// Positions whose keys are tested in every iteration.
+    /// Positions of the test keys, whose ranks are compared with published ones in every iteration.
     positions: [usize; 5],
-    /// Ranks of the keys at these positions before [`rank_drift`] is applied.
+    /// Published ranks of the test keys, before [`rank_drift`] is added.
     ranks: [i64; 5],
 }
 
@@ -51,7 +51,7 @@ fn class_problem(class: ProblemClass) -> IsProblem {
     }
 }
 
-/// Change of test key `i`'s rank in iteration `it`, due to the keys that changed.
+/// Returns by how much the published rank of test key `i` changes in iteration `it`, as two keys change before each ranking.
 fn rank_drift(class: ProblemClass, i: usize, it: i64) -> i64 {
     match class {
         ProblemClass::S if i <= 2 => it,
@@ -63,7 +63,7 @@ fn rank_drift(class: ProblemClass, i: usize, it: i64) -> i64 {
     }
 }
 
-/// The figures of every class, not computed yet.
+/// Returns IS's figures with their expected values, which are the same for every NAS class; the computed values are still missing.
 pub(crate) fn key_references() -> Vec<Figure> {
     vec![
         Figure::expected_figure("right ranks of test keys", Some(50.0), 0.0),
@@ -71,13 +71,13 @@ pub(crate) fn key_references() -> Vec<Figure> {
     ]
 }
 
-/// The IS kernel.
+/// The NAS kernel IS: it ranks and sorts integers.
 pub(crate) struct IsKernel {
     class: ProblemClass,
     problem: IsProblem,
     seed: u64,
     keys: Vec<u32>,
-    /// After a ranking, the number of keys at most equal to each value.
+    /// For each value, the number of keys that are at most equal to it; valid after a ranking.
     ranks: Vec<u32>,
     sorted: Vec<u32>,
     /// Ranks of the test keys, iteration by iteration.
@@ -130,7 +130,7 @@ impl IsKernel {
         Ok(())
     }
 
-    /// Number of test keys with the published rank in iteration `it`; also stores the ranks.
+    /// Returns the number of test keys with the published rank in iteration `it`; also stores the ranks.
     fn right_ranks(&mut self, it: usize, tested: &[u32; 5]) -> u32 {
         let mut right = 0;
         for (i, key) in tested.iter().enumerate() {

@@ -42,20 +42,20 @@ fn norm_figures(norm: f64) -> Vec<Figure> {
     vec![Figure::expected_figure("L2 norm of r", Some(norm), TOLERANCE)]
 }
 
-/// The figures of a class with their references, not computed yet.
+/// Returns MG's figures for a NAS class with their published values; the computed values are still missing.
 pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
     norm_figures(class_problem(class).residual_norm)
 }
 
-/// The MG kernel.
+/// The NAS kernel MG: it solves Poisson's equation by a multigrid method.
 pub(crate) struct MgKernel {
     problem: MgProblem,
     seed: u64,
-    /// Approximate solutions by grid, coarsest first.
+    /// Approximate solutions u on each grid, the coarsest first.
     u: Vec<GhostGrid>,
-    /// Residuals by grid, coarsest first.
+    /// Residuals r on each grid, the coarsest first.
     r: Vec<GhostGrid>,
-    /// The right-hand side.
+    /// Right-hand side v of the equation A u = v that MG solves.
     v: GhostGrid,
 }
 

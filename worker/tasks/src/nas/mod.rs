@@ -20,7 +20,7 @@ pub(crate) trait RepeatedKernel {
     /// Units of work in one repetition.
     fn units(&self) -> u64;
 
-    /// Does one complete repetition on this input, from generating it to its figures.
+    /// Does one complete repetition, from generating the data of `input` to the figures.
     ///
     /// # Errors
     ///
@@ -28,13 +28,14 @@ pub(crate) trait RepeatedKernel {
     fn run(&mut self, input: KernelInput, meter: &mut WorkMeter)
     -> Result<Vec<Figure>, EnoughWork>;
 
-    /// Further numbers of the last repetition that are known only after computing it.
+    /// Returns numbers of the last repetition, beside its figures, that are known only after computing it and go into the hash of
+    /// all computed values.
     fn traces(&self) -> &[u64] {
         &[]
     }
 }
 
-/// Fills in the computed values of these figures, in order.
+/// Returns the figures `references` (with expected values), into which the computed values `ours` are filled in order.
 pub(crate) fn with_computed(
     references: Vec<Figure>,
     ours: impl IntoIterator<Item = f64>,

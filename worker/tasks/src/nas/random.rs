@@ -1,6 +1,6 @@
 //! The pseudo-random numbers of the NAS benchmarks (NAS-95-020, section 2.3).
 
-/// Generator x ← a·x mod 2^46 with a = 5^13; its numbers are x·2^−46.
+/// The random generator of NAS: x ← a·x mod 2^46 with a = 5^13; its numbers are x·2^−46.
 #[derive(Clone, Debug)]
 pub(crate) struct NasRandom(u64);
 
@@ -8,7 +8,7 @@ const MULTIPLIER: u64 = 1_220_703_125;
 const MASK: u64 = (1 << 46) - 1;
 const SCALE: f64 = 1.0 / (1_u64 << 46) as f64;
 
-/// Seed of IS, CG, MG and FT.
+/// Published seed of the kernels IS, CG, MG and FT.
 pub(crate) const SEED: u64 = 314_159_265;
 
 impl NasRandom {
@@ -16,7 +16,7 @@ impl NasRandom {
         Self(seed)
     }
 
-    /// The next number, in (0, 1).
+    /// Returns the next random number, in (0, 1).
     #[inline]
     pub(crate) fn next(&mut self) -> f64 {
         // The low 46 bits of a product depend on the low 46 bits of its factors only.

@@ -65,13 +65,13 @@ pub(crate) struct SpSolver {
     rhs: GridField<5>,
     /// The forcing that makes the exact field a steady solution.
     forcing: GridField<5>,
-    /// The quantities that [`gas`] derives from `u`.
+    /// Quantities of the gas that [`gas`] derives from `u`.
     gas: GridField<3>,
     lines: LineBundle,
 }
 
 impl SpSolver {
-    /// The SP kernel of NAS.
+    /// Makes the SP solver of NAS for a class.
     pub(crate) fn new(class: ProblemClass) -> Self {
         Self::solver_variant(
             class,
@@ -81,7 +81,7 @@ impl SpSolver {
         )
     }
 
-    /// SP with another constant term of the exact density, initial field and reference.
+    /// Makes an SP solver with the given constant term of the exact density, initial field and reference norms.
     pub(crate) fn solver_variant(
         class: ProblemClass,
         density: f64,
@@ -106,7 +106,7 @@ impl SpSolver {
         }
     }
 
-    /// Forcing = −(operator applied to the exact field).
+    /// Sets the forcing to −(spatial operator applied to the exact field).
     fn set_forcing(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         for k in 0..self.size.points {
             self.forcing.fill_plane(k, [0.0; 5]);
@@ -120,7 +120,7 @@ impl SpSolver {
         Ok(())
     }
 
-    /// Right-hand side = `scale` · (forcing + operator applied to `u`).
+    /// Sets the right-hand side to `scale` · (forcing + spatial operator applied to `u`).
     fn set_right_hand_side(&mut self, scale: f64, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         for k in 0..self.size.points {
             gas::derive_plane(&self.u, &mut self.gas, k);
@@ -166,7 +166,7 @@ impl SpSolver {
     }
 }
 
-/// The figures with these references, not computed yet.
+/// Returns SP's figures with the norms `reference` as the values to compare them with; the computed values are still missing.
 pub(crate) fn norm_figures(reference: Option<EquationNorms>) -> Vec<Figure> {
     let figures = |name, reference: Option<[f64; 5]>| {
         (0..5).map(move |m| {
@@ -178,7 +178,7 @@ pub(crate) fn norm_figures(reference: Option<EquationNorms>) -> Vec<Figure> {
     residuals.chain(figures("error norm", reference.map(|n| n.error))).collect()
 }
 
-/// The figures of a class with their references, not computed yet.
+/// Returns SP's figures for a NAS class with their published values; the computed values are still missing.
 pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
     norm_figures(Some(reference::reference_norms(class)))
 }

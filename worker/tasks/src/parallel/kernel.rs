@@ -6,35 +6,35 @@ use std::hint::black_box;
 use crate::digest::mix_bits;
 use crate::trail::extend_lane;
 
-/// Number of steps in a block, the unit of work: about 50 µs.
+/// Number of steps in a block, the unit of work of a parallel job, which takes about 50 µs.
 const STEPS: u64 = 1 << 15;
 
-/// Step of the chain: Knuth's linear congruential generator modulo 2^64 (MMIX).
+/// Step from one value of a rank's chain of numbers to the next: Knuth's linear congruential generator modulo 2^64 (MMIX).
 const STEP: AffineMap =
     AffineMap { factor: 6_364_136_223_846_793_005, offset: 1_442_695_040_888_963_407 };
 
-/// Start value of rank `rank`.
+/// Returns the start value of the chain of rank `rank` in the first phase.
 pub(super) fn start_value(seed: u64, rank: usize) -> u64 {
     STEP.power(rank as u64 + 1).apply(seed)
 }
 
-/// Start value of a rank's next phase, from its own and its neighbour's last results.
+/// Returns the start value of a rank's next phase, from the last results of the rank and of its neighbour.
 pub(super) fn join_results(own: u64, neighbour: u64) -> u64 {
     own.wrapping_add(neighbour.rotate_left(17))
 }
 
-/// The chain of a rank in one phase, with its trail: a number that depends on every value of the
-/// chain and has no known closed form.
+/// The chain of numbers that a rank computes in one phase, with a hash of every value of the chain so far, for which no closed form
+/// is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockChain {
     /// Current value of the chain.
     pub(crate) state: u64,
-    /// Trail number after all values so far.
+    /// Hash of all values of the chain so far.
     pub(crate) trail: u64,
 }
 
 impl BlockChain {
-    /// The chain of a rank at the beginning of a phase, in a job with this nonce.
+    /// Makes the chain of a rank at the beginning of a phase, in a job with the nonce `nonce`.
     pub(super) fn new(state: u64, nonce: u64, (rank, phase): (usize, u32)) -> Self {
         let place = (rank as u64) << 32 | u64::from(phase);
         Self { state, trail: mix_bits(nonce ^ mix_bits(place)) }
@@ -67,12 +67,12 @@ impl RankMemory {
         Self { words: (0..words).map(Self::first_word).collect(), blocks: 0 }
     }
 
-    /// Initial content of the word at index `at`.
+    /// Returns the initial content of the word of memory at index `at`.
     fn first_word(at: usize) -> u64 {
         STEP.apply(at as u64)
     }
 
-    /// Does a block of work, and a step on each word of the next part of the memory.
+    /// Does a block of work on the chain, and one step on each word of the next part of the memory.
     pub(super) fn do_memory_block(&mut self, mut chain: BlockChain) -> BlockChain {
         let parts = self.memory_parts();
         if parts == 0 {
@@ -92,7 +92,7 @@ impl RankMemory {
         black_box(chain)
     }
 
-    /// Number of words with a wrong value.
+    /// Returns the number of words of memory with a wrong value.
     pub(super) fn count_wrong(&self) -> u64 {
         let parts = self.memory_parts().max(1);
         let wrong = self.words.chunks(STEPS as usize).enumerate().map(|(part, words)| {
@@ -111,7 +111,7 @@ impl RankMemory {
     }
 }
 
-/// Result of `blocks` blocks of work from `state` by the closed form.
+/// Returns the chain's value `blocks` blocks of work after `state`, by the closed form.
 pub(super) fn chain_result(state: u64, blocks: u64) -> u64 {
     STEP.power(blocks.wrapping_mul(STEPS)).apply(state)
 }
@@ -128,7 +128,7 @@ impl AffineMap {
         self.factor.wrapping_mul(x).wrapping_add(self.offset)
     }
 
-    /// Composition: first `self`, then `next`.
+    /// Returns the composition of two maps: first `self`, then `next`.
     fn and_then_map(self, next: Self) -> Self {
         Self { factor: next.factor.wrapping_mul(self.factor), offset: next.apply(self.offset) }
     }

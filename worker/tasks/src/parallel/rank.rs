@@ -11,11 +11,11 @@ use crate::clock::thread_cpu_time;
 use crate::meter::{RunGoal, WorkAmount, WorkMeter};
 use crate::progress::ProgressWriter;
 
-/// Parameters of a job's work that all ranks share.
+/// Parameters of a parallel job's work, the same for all ranks.
 pub(super) struct TeamWork<'a> {
     pub(super) plan: &'a TeamPlan,
     pub(super) amount: WorkAmount,
-    /// The nonce with which the trails begin.
+    /// The nonce with which each rank's hash of computed values begins.
     pub(super) nonce: u64,
     pub(super) page: Option<&'a ProgressWriter>,
 }
@@ -89,7 +89,7 @@ impl TeamWork<'_> {
         }
     }
 
-    /// True if a rank has done `share` millionths of its phases' work.
+    /// Returns whether a rank has done its work of `share` millionths of a phase, counted over all phases so far.
     fn is_done(&self, meter: &WorkMeter, share: u64) -> bool {
         match self.amount {
             WorkAmount::Repetitions(blocks) => meter.units() >= shares::count_blocks(share, blocks),
@@ -100,7 +100,7 @@ impl TeamWork<'_> {
         }
     }
 
-    /// Fraction of the whole job that is done.
+    /// Returns the fraction (0 to 1) of the whole job's work that is done.
     fn fraction(&self, totals: &TeamTotals) -> f64 {
         let of_one = match self.amount {
             WorkAmount::Repetitions(blocks) => {
@@ -113,8 +113,8 @@ impl TeamWork<'_> {
 
     /// Waits for the simulated travel time of messages at the end of a phase.
     ///
-    /// No processor is used, so the wait takes its time even while another process has the
-    /// processor. It is longer on slower processors, so that the usage is the same.
+    /// The wait uses no processor, so it passes even while another process has the processor. On slower processors the wait is
+    /// longer, so that the usage is the same.
     fn wait_for_network(&self, meter: &WorkMeter) {
         let part = f64::from(shares::network_part(&self.plan.usage)) / f64::from(self.plan.speed);
         let phase = match self.amount {

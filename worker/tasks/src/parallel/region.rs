@@ -13,16 +13,16 @@ use super::kernel::{self, BlockChain};
 use crate::meter::WorkMeter;
 use crate::progress::{Progress, ProgressWriter, State};
 
-/// Words that all ranks share. They start at zero, as new memory does.
+/// Words of shared memory that all ranks of a parallel job use. They start at zero, as new memory does.
 #[derive(Default)]
 struct TeamWords {
-    /// 1 once the ranks may work; a futex.
+    /// Futex that is 1 once the ranks may work.
     go: AtomicU32,
-    /// Number of completed phases; a futex on which ranks wait for the next phase.
+    /// Futex with the number of completed phases, on which ranks wait for the next phase.
     phase: AtomicU32,
-    /// Number of ranks that have reached the end of this phase.
+    /// Number of ranks that have reached the end of the current phase.
     arrived: AtomicU32,
-    /// Number of wrong results and of wrong words of memory.
+    /// Number of wrong results and of wrong words of memory found so far.
     wrong: AtomicU64,
     /// Number of times that progress was published.
     beats: AtomicU64,
@@ -37,13 +37,13 @@ struct RankWords {
     pid: AtomicI32,
     units: AtomicU64,
     cpu_ns: AtomicU64,
-    /// Blocks of work in the current phase.
+    /// Blocks of work that the rank has done in the current phase.
     blocks: AtomicU64,
-    /// Trail number of the current phase.
+    /// Hash of all values that the rank has computed in the current phase.
     trail: AtomicU64,
-    /// Results of even and of odd phases: one is read while the other is written.
+    /// Last results of the rank in even and in odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
-    /// Expected values of the results of even and of odd phases.
+    /// Expected values of the rank's last results in even and in odd phases.
     expected: [AtomicU64; 2],
 }
 
@@ -54,22 +54,21 @@ pub(super) struct TeamTotals {
     pub(super) beats: u64,
 }
 
-/// Outcome of the checks of all results.
+/// Outcome of the checks of a parallel job's results.
 pub(super) struct CheckedPhases {
     /// Number of phases in which every result was checked.
     pub(super) phases: u32,
     pub(super) wrong: u64,
-    /// Sum of all ranks' last results, and its expected value.
+    /// Sum of all ranks' last results, each the last value of the rank's chain of numbers.
     pub(super) sum: u64,
     pub(super) expected_sum: u64,
 }
 
-/// The shared memory of a team.
+/// The memory that all processes of a parallel job share.
 ///
-/// Use: the parent allocates it, sets each rank's start value, forks the ranks, stores their
-/// process ids and lets them go. Each rank waits for that, and in every phase reads its start
-/// value, stores its result and meets the others. Once all have ended the parent reads the outcome
-/// of the checks.
+/// Use: the parent allocates it, sets each rank's start value, forks the ranks, stores their process ids and lets them go. Each
+/// rank waits until it may start; in every phase it reads its start value, stores its result and waits for the other ranks. Once
+/// all ranks have ended, the parent reads the outcome of the checks.
 pub(super) struct SharedRegion {
     common: NonNull<TeamWords>,
     ranks: usize,
@@ -102,14 +101,15 @@ impl SharedRegion {
         Ok(Self { common, ranks, told })
     }
 
-    /// Size of the mapping in bytes. The common words take the space of one rank's words, so that
-    /// these are aligned.
+    /// Returns the size of the mapping in bytes. The common words take the space of one rank's words, so that the ranks' words are
+    /// aligned.
     const fn bytes(ranks: usize, told: u32) -> usize {
         assert!(size_of::<TeamWords>() <= size_of::<RankWords>());
         size_of::<RankWords>() * (ranks + 1) + 2 * size_of::<AtomicU64>() * ranks * told as usize
     }
 
-    /// Kept block counts of each rank, phase by phase, followed by their trails.
+    /// Returns the kept block counts of each rank, phase by phase, followed by the hashes of the ranks' computed values in the same
+    /// order.
     fn kept_blocks(&self) -> &[AtomicU64] {
         #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
         // SAFETY: after the desks the mapping holds so many counts, see `bytes`; they are aligned as the
@@ -123,8 +123,8 @@ impl SharedRegion {
         }
     }
 
-    /// Block counts of each rank, phase by phase, and their trails; to be read once all ranks have
-    /// ended.
+    /// Returns the block counts of each rank, phase by phase, and the hashes of the ranks' computed values in the same order; to be
+    /// called once all ranks have ended.
     pub(super) fn blocks_and_trails(&self) -> (Vec<u64>, Vec<u64>) {
         let read =
             |words: &[AtomicU64]| words.iter().map(|it| it.load(Ordering::Relaxed)).collect();
@@ -150,7 +150,7 @@ impl SharedRegion {
         }
     }
 
-    /// Sets a rank's start value.
+    /// Sets a rank's start value in the first phase.
     pub(super) fn begin_at(&self, rank: usize, state: u64) {
         let desk = &self.rank_words()[rank];
         desk.result[0].store(state, Ordering::Relaxed);
@@ -162,7 +162,7 @@ impl SharedRegion {
         self.rank_words()[rank].pid.store(pid, Ordering::Relaxed);
     }
 
-    /// The ranks' PIDs, in the parent's namespace.
+    /// Returns the ranks' PIDs, in the parent's PID namespace.
     pub(super) fn pids(&self) -> Vec<i32> {
         self.rank_words().iter().map(|desk| desk.pid.load(Ordering::Relaxed)).collect()
     }
@@ -178,7 +178,7 @@ impl SharedRegion {
         wait_while(&self.team_words().go, 0);
     }
 
-    /// Start value of `rank` in phase `phase`.
+    /// Returns the start value of `rank` in phase `phase`.
     pub(super) fn start_of_phase(&self, rank: usize, phase: u32) -> u64 {
         let result = |rank: usize| {
             self.rank_words()[rank].result[phase_parity(phase)].load(Ordering::Relaxed)
@@ -186,7 +186,7 @@ impl SharedRegion {
         kernel::join_results(result(rank), result(self.neighbour_of(rank)))
     }
 
-    /// Stores the result of `rank` in phase `phase` after this number of blocks.
+    /// Stores the result of `rank` in phase `phase`: its chain after `blocks` blocks of work.
     pub(super) fn store_result(&self, rank: usize, phase: u32, chain: BlockChain, blocks: u64) {
         let desk = &self.rank_words()[rank];
         desk.result[phase_parity(phase + 1)].store(chain.state, Ordering::Relaxed);
@@ -194,7 +194,7 @@ impl SharedRegion {
         desk.blocks.store(blocks, Ordering::Relaxed);
     }
 
-    /// Waits until all ranks have stored their results of phase `phase`. The last one checks them.
+    /// Waits until all ranks have stored their results of phase `phase`. The last rank to arrive checks the results.
     pub(super) fn meet_ranks(&self, phase: u32, page: Option<&ProgressWriter>) {
         let common = self.team_words();
         // AcqRel: the ranks' results are written before the last rank reads them, and it reads them
@@ -234,7 +234,7 @@ impl SharedRegion {
         }
     }
 
-    /// Adds wrong words of a rank's memory to the count.
+    /// Adds the number of wrong words in a rank's memory to the count of errors.
     pub(super) fn found_wrong(&self, words: u64) {
         self.team_words().wrong.fetch_add(words, Ordering::Relaxed);
     }
@@ -268,12 +268,12 @@ impl SharedRegion {
         publishing.store(false, Ordering::Release);
     }
 
-    /// CPU time of one rank.
+    /// Returns the CPU time of one rank so far.
     pub(super) fn cpu_time_of(&self, rank: usize) -> Duration {
         Duration::from_nanos(self.rank_words()[rank].cpu_ns.load(Ordering::Relaxed))
     }
 
-    /// Sums over all ranks.
+    /// Returns the CPU time, units of work and heartbeats of the job so far, each summed over all ranks.
     pub(super) fn sum_totals(&self) -> TeamTotals {
         TeamTotals {
             cpu: (0..self.ranks).map(|rank| self.cpu_time_of(rank)).sum(),
@@ -283,7 +283,7 @@ impl SharedRegion {
         }
     }
 
-    /// Outcome of the checks, to be read once all ranks have ended.
+    /// Returns the outcome of the checks; to be called once all ranks have ended.
     pub(super) fn check_outcome(&self) -> CheckedPhases {
         let phases = self.team_words().phase.load(Ordering::Acquire);
         let sum = |of: fn(&RankWords) -> &[AtomicU64; 2]| {
@@ -301,7 +301,7 @@ impl SharedRegion {
         }
     }
 
-    /// The rank whose results `rank` uses.
+    /// Returns the rank whose results `rank` uses.
     fn neighbour_of(&self, rank: usize) -> usize {
         (rank + 1) % self.ranks
     }
@@ -321,7 +321,7 @@ fn phase_parity(phase: u32) -> usize {
     (phase % 2) as usize
 }
 
-/// Waits on the futex `word` while it has this value.
+/// Waits on the futex `word` while it has the value `value`.
 fn wait_while(word: &AtomicU32, value: u32) {
     while word.load(Ordering::Acquire) == value {
         #[expect(unsafe_code, reason = "the standard library's futexes are of one process")]

@@ -6,10 +6,10 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 use super::ProgressError;
-use super::layout::{AT_HOLD, AT_OWN, PAGE_BYTES};
+use super::value::{AT_HOLD, AT_OWN, PAGE_BYTES};
 use crate::left;
 
-/// Creates a page before its task starts; the task will wait before its first unit of work. The
+/// Creates a progress page before its task starts; the task will wait before its first unit of work until [`let_go`] is called. The
 /// file gets the owner of its folder, who is the task's user.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ pub fn create_held(path: &Path) -> Result<(), ProgressError> {
     made().map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "created", source })
 }
 
-/// Lets a held task begin its work.
+/// Lets a task begin its work that waits since [`create_held`] made its page.
 ///
 /// # Errors
 ///
@@ -45,12 +45,12 @@ pub fn let_go(path: &Path) -> Result<(), ProgressError> {
         .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
 }
 
-/// A task's clock words, in nanoseconds.
+/// The part of a progress page that keeps a task's CPU clock across restores. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Time of the task's own clock when it was last stopped.
+    /// CPU time that the task's own clock showed when the task was last stopped, in nanoseconds.
     pub own: i64,
-    /// The part of the thread's CPU time that is not the task's own.
+    /// The part of the CPU time of the task's thread that is not the task's own, in nanoseconds.
     pub foreign: i64,
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::layout::{
+use super::value::{
     AT_CPU_NS, AT_HEARTBEAT, AT_HOLD, AT_MAGIC, AT_OWN, AT_PIDS, AT_PPM, AT_RANKS, AT_STATE,
     AT_UNITS, AT_VERSION, AT_WORK, MAGIC, MAX_RANKS, PAGE_BYTES, VERSION, WORK_UNIT,
 };
@@ -24,7 +24,7 @@ pub struct ProgressReader {
 }
 
 impl ProgressReader {
-    /// Opens the page at `path`, which must exist; the task may not have set it up yet.
+    /// Opens the progress page at `path`, which must exist, even if the task hasn't set it up yet.
     ///
     /// A reader follows the file, not the path: open again after replacing the file.
     ///
@@ -42,7 +42,7 @@ impl ProgressReader {
         Ok(Self { path, file })
     }
 
-    /// The content of the page now; all zero and [`State::Starting`] until the task has set it up.
+    /// Returns the present content of the page; all zero and [`State::Starting`] until the task has set up the page.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl ProgressReader {
         })
     }
 
-    /// The task's clock words on the page.
+    /// Returns the task's CPU clock as kept on the page.
     ///
     /// # Errors
     ///
@@ -97,8 +97,8 @@ impl ProgressReader {
         Ok(Clock { own: i64::from_le_bytes(words[0]), foreign: i64::from_le_bytes(words[1]) })
     }
 
-    /// The PIDs of a parallel job's ranks in the task's own PID namespace, by rank; empty until
-    /// all are there, and for a program of one process.
+    /// Returns the PIDs of a parallel job's ranks in the task's own PID namespace, by rank; empty until the PIDs of all ranks are
+    /// written, and for a program of one process.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl ProgressReader {
         .collect()
     }
 
-    /// CPU time that each of `ranks` ranks has computed for, over all its processes. Clock steps
-    /// that the work can't explain, such as while a host was stopped, don't count.
+    /// Returns the CPU time for which each of `ranks` ranks has computed, before and after restores together. Clock steps that the
+    /// work can't explain, such as while a host was stopped, don't count.
     ///
     /// # Errors
     ///

@@ -9,13 +9,13 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::layout::{
+use super::value::{
     AT_CPU_NS, AT_FOREIGN, AT_HEARTBEAT, AT_HOLD, AT_MAGIC, AT_PIDS, AT_PPM, AT_RANKS, AT_STATE,
     AT_UNITS, AT_VERSION, AT_WORK, MAGIC, MAX_RANKS, PAGE_BYTES, VERSION, WORDS, WORK_UNIT,
 };
 use super::{Progress, ProgressError, State};
 
-/// Time between two checks of a held task for its release.
+/// Interval at which a task that has to wait before its first unit of work checks whether it may begin.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// A progress page mapped into the task's memory.
@@ -58,7 +58,7 @@ impl ProgressWriter {
         Ok(writer)
     }
 
-    /// Marks the page as set up, and waits as long as the task is held.
+    /// Marks the page as set up, and waits until the task may begin its work.
     pub fn wait_while_held(&self) {
         if self.word_at(AT_HOLD).load(Ordering::Acquire) == 0 {
             return;
@@ -69,7 +69,7 @@ impl ProgressWriter {
         }
     }
 
-    /// The part of this thread's CPU time that is not the task's own, in nanoseconds.
+    /// Returns the part of this thread's CPU time that is not the task's own, in nanoseconds.
     pub(crate) fn foreign_ns(&self) -> i64 {
         u64::from_le(self.word_at(AT_FOREIGN).load(Ordering::Relaxed)).cast_signed()
     }

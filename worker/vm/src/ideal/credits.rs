@@ -5,23 +5,23 @@ use std::time::Duration;
 use crate::{CreditAllowance, CreditSpec};
 use dormouse_units::{Ppm, Span, Speedup};
 
-/// Credits of a reference machine, with the time up to which they are accounted for.
+/// Credits of a reference machine, with the time up to which earned and spent credits are accounted for.
 #[derive(Clone, Debug)]
 pub(super) struct CreditAccounting {
     pub(super) allowance: CreditAllowance,
     /// Ratio of emulated time to the machine's time.
     speedup: Speedup,
-    /// Emulated time up to which credits are accounted for.
+    /// Emulated time, counted from the machine's creation, up to which earned and spent credits are accounted for.
     passed: Span,
 }
 
 impl CreditAccounting {
-    /// Makes the credits of a machine created at its time zero.
+    /// Makes the credits of a machine that is created at its time zero.
     pub(super) fn new(spec: CreditSpec, speedup: Speedup) -> Self {
         Self { allowance: CreditAllowance::new(spec), speedup, passed: Span::ZERO }
     }
 
-    /// Makes the credits of the same machine, created now.
+    /// Makes the credits that the machine has if it is created at `now`, in nanoseconds of the machine's clock.
     pub(super) fn made_at(&self, now: u64) -> Self {
         let spec = *self.allowance.spec();
         Self { passed: self.emulated_since(now), ..Self::new(spec, self.speedup) }
@@ -36,8 +36,8 @@ impl CreditAccounting {
         self.allowance.speed_ceiling().get().into()
     }
 
-    /// Returns the nanoseconds from now until the speed changes while `computing` processors compute; `None`: it
-    /// doesn't.
+    /// Returns the nanoseconds from `now` until credits change the processors' speed, while `computing` processors compute; `None`:
+    /// never.
     pub(super) fn turn_after(&self, now: u64, computing: usize) -> Option<u64> {
         let after = self.allowance.turn_after(self.used_ppm(computing))?.max(Span::from_micros(1));
         let at = self.speedup.to_real(self.passed + after);
@@ -57,7 +57,8 @@ impl CreditAccounting {
     }
 }
 
-/// Returns the time that a processor of this speed takes for work that takes `work` at full speed.
+/// Returns the time, in nanoseconds, that a processor of speed `speed` (in ppm of full speed) takes for work that takes `work` at
+/// full speed.
 pub(super) fn time_for_work(work: u64, speed: u64) -> u64 {
     let full = u64::from(Ppm::ONE.get());
     if speed == full {
@@ -67,7 +68,7 @@ pub(super) fn time_for_work(work: u64, speed: u64) -> u64 {
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// Returns the work that a processor of this speed does in `span`, as time at full speed.
+/// Returns the work that a processor of speed `speed` (in ppm of full speed) does in `span`, as nanoseconds at full speed.
 pub(super) fn work_in_time(span: u64, speed: u64) -> u64 {
     let full = u64::from(Ppm::ONE.get());
     if speed == full {

@@ -21,7 +21,7 @@ pub enum AttemptKind {
 pub enum AttemptPhase {
     /// The attempt waits for its slots: another attempt in them is being killed or moved.
     Waiting {
-        /// Time at which the wait is given up; `None`: never.
+        /// Time after the VM's creation at which the wait is given up; `None`: never.
         until: Option<Duration>,
     },
     /// The attempt's process is being started or restored.
@@ -30,12 +30,11 @@ pub enum AttemptPhase {
     Running,
     /// CRIU is dumping the attempt.
     Dumping,
-    /// The attempt's process has ended with the work done, perhaps too early: the attempt finishes at its promised
-    /// time.
+    /// The attempt's process has ended with the work done, perhaps before its promised time: the attempt finishes at that time.
     Early,
     /// The attempt was killed, but its process hasn't been seen gone.
     Dying {
-        /// Time by which the process should be gone.
+        /// Time after the VM's creation by which the process should be gone; `None`: no deadline is set.
         by: Option<Duration>,
     },
     /// The attempt's process is gone, and the report of its end waits for its last checkpoint.
@@ -52,7 +51,7 @@ pub(super) struct PendingCheckpoint {
     pub(super) stored: Option<bool>,
 }
 
-/// An attempt with its stage.
+/// An attempt with its stage, and what is requested of it.
 #[derive(Clone, Debug)]
 pub(super) struct AttemptLife {
     pub(super) key: Key,
@@ -61,18 +60,18 @@ pub(super) struct AttemptLife {
     pub(super) on: Vec<u32>,
     pub(super) tier: Tier,
     pub(super) phase: AttemptPhase,
-    /// True if the attempt is queued for CRIU.
+    /// True if the attempt is queued for a permit to use CRIU.
     pub(super) asked: bool,
     /// True if another checkpoint was requested while one is under way.
     pub(super) again: bool,
     pub(super) pending: Option<PendingCheckpoint>,
-    /// Set once the attempt is to be stopped, or was killed for that; true if its work is to be kept.
+    /// `Some` once the attempt is to be stopped, or was killed for that: true if its work is to be kept.
     pub(super) stop: Option<bool>,
-    /// Why the attempt was killed without a request to stop it.
+    /// Reason why the attempt was killed without a request to stop it; `None`: it wasn't.
     pub(super) wrong: Option<String>,
     /// True if the attempt's end was reported before its process was gone.
     pub(super) reported: bool,
-    /// vCPUs to which a job is to be moved once that is possible.
+    /// vCPUs to which a job is to be moved once that is possible; `None`: no move waits.
     pub(super) later: Option<Vec<u32>>,
     /// True if a job that was moved is restored from the checkpoint with which it left its previous vCPUs.
     pub(super) moving: bool,
@@ -84,7 +83,7 @@ impl AttemptLife {
         matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }
 
-    /// Returns whether the attempt has been stopped since its checkpoint.
+    /// Returns whether the attempt is still stopped for a taken checkpoint.
     pub(super) fn is_kept(&self) -> bool {
         self.pending.is_some_and(|pending| !pending.goes_on)
     }

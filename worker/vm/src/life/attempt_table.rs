@@ -12,7 +12,7 @@ use super::{
 /// Limits that hold for all attempts of a VM.
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptLimits {
-    /// Time that a killed process may take to be gone, not counting time in which its VM is frozen.
+    /// Time that a killed process may take to disappear, not counting time in which its VM is frozen.
     pub kill: Duration,
     /// True if tasks can be checkpointed on this host.
     pub checkpoints: bool,
@@ -20,15 +20,15 @@ pub struct AttemptLimits {
 
 /// Attempts on one VM in the order of their arrival: a state machine without clock or IO.
 ///
-/// Use: hand every [`VmEvent`] to [`AttemptTable::handle_event`], and carry out the returned effects in order; hand
-/// in [`VmEvent::Tick`] when [`AttemptTable::next_at`] is due.
+/// Use: hand every [`VmEvent`] to [`AttemptTable::handle_event`], and carry out the returned effects in order; hand in
+/// [`VmEvent::Tick`] at the time that [`AttemptTable::next_at`] returns.
 #[derive(Debug)]
 pub struct AttemptTable {
     pub(super) limits: AttemptLimits,
     pub(super) state: VmLifecycle,
     pub(super) slots: VmSlots,
     pub(super) lives: Vec<AttemptLife>,
-    /// Launches that ended while the VM was frozen, to be handled at the thaw.
+    /// Results of launches that ended while the VM was frozen; they are handled when the VM thaws.
     pub(super) held: Vec<(Key, Result<BirthOutcome, LaunchFailure>)>,
     pub(super) effects: Vec<VmEffect>,
 }
@@ -80,7 +80,8 @@ impl AttemptTable {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns the time at which a [`VmEvent::Tick`] is due; `None` while the VM is frozen or nothing is due.
+    /// Returns the time after the VM's creation at which a [`VmEvent::Tick`] must be handed in; `None` while the VM is frozen or
+    /// nothing has a deadline.
     #[must_use]
     pub fn next_at(&self) -> Option<Duration> {
         if self.is_frozen() {
@@ -124,7 +125,7 @@ impl AttemptTable {
         self.attempt_phase(key) == Some(AttemptPhase::Running)
     }
 
-    /// Returns whether work on an attempt is under way elsewhere.
+    /// Returns whether a launch or a dump of an attempt is under way in a different thread.
     #[must_use]
     pub fn is_busy(&self, key: Key) -> bool {
         self.find_life(key).is_some_and(AttemptLife::is_busy)

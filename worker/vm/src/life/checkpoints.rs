@@ -22,7 +22,8 @@ impl AttemptTable {
         }
     }
 
-    /// Queues an attempt for CRIU if another checkpoint is wanted and possible now. The attempt runs until its turn.
+    /// Queues an attempt for a permit to use CRIU if another checkpoint is wanted and possible now. The attempt runs until it gets
+    /// the permit.
     pub(super) fn ask_again(&mut self, key: Key) {
         let is_open = self.is_open();
         let Some(life) = self.life_mut(key) else { return };
@@ -147,7 +148,7 @@ impl AttemptTable {
         }
     }
 
-    /// Records that an attempt's work is done: the attempt has finished, or will finish at its promised time.
+    /// Records that an attempt's work is done. The attempt is finished now, or if its promised time hasn't come, at that time.
     pub(super) fn work_is_done(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Early;

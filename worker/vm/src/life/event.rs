@@ -5,7 +5,7 @@ use dormouse_units::Tier;
 
 use super::{AttemptKind, AttemptSeat, Key, TierSlot};
 
-/// Order to begin an attempt in the seats that the reference model has assigned.
+/// Order to begin an attempt in the seats that the VM's model has assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptStart {
     pub key: Key,
@@ -36,17 +36,17 @@ pub enum VmEvent {
     Freeze,
     Thaw,
     Destroy,
-    /// A checkpoint of an attempt is due or requested.
+    /// An attempt is to be checkpointed, as planned or on request.
     CheckpointDue(Key),
     /// A deadline of [`AttemptTable::next_at`](super::AttemptTable::next_at) may have passed.
     Tick,
     /// Result of [`VmEffect::Launch`].
     Launched(Key, Result<BirthOutcome, LaunchFailure>),
-    /// Answer to [`VmEffect::Queue`]: the attempt has got its place at CRIU.
+    /// Answer to [`VmEffect::Queue`]: the attempt has got its permit to use CRIU.
     Turn(Key),
     /// Answer to [`VmEffect::Dump`]: the outcome of the dump.
     Dumped(Key, DumpOutcome),
-    /// The coordinator has stored the checkpoint of this number, or won't store it.
+    /// The coordinator has stored the checkpoint of the given number, or won't store it.
     Stored {
         key: Key,
         number: u32,
@@ -54,17 +54,18 @@ pub enum VmEvent {
     },
     /// Answer to [`VmEffect::Leave`]: how the job left its vCPUs.
     Left(Key, DepartureOutcome),
-    /// An attempt runs again, having been stopped for its checkpoint for the due time.
+    /// An attempt runs again, after it was stopped for as long as its checkpoint should take.
     Resumed(Key),
     /// The kernel reports that an attempt's process has ended.
     ProcessEnded(Key),
     /// Answer to [`VmEffect::Reap`]: the killed process is gone.
     Gone(Key),
-    /// Answer to [`VmEffect::Judge`]: the attempt's work is done, or the reason why not.
+    /// Answer to [`VmEffect::Judge`]: the attempt's process has ended by itself with its work done, or the reason why the work
+    /// isn't done.
     Exited(Key, Result<(), String>),
-    /// An attempt's work should be done by now.
+    /// The time has come at which an attempt's work should be done.
     TimeHasCome(Key),
-    /// An attempt makes no progress, for this reason.
+    /// An attempt makes no progress; the text describes how.
     Hangs(Key, String),
     /// Answer to [`VmEffect::Shut`]: CRIU holds no process.
     CriuIdle,
@@ -80,7 +81,7 @@ pub enum VmEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BirthOutcome {
     Alive,
-    /// The process ended at once: its work is done, or the reason why not.
+    /// The process ended at once: its work is done, or the reason why the work isn't done.
     Over(Result<(), String>),
 }
 
@@ -88,7 +89,7 @@ pub enum BirthOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFailure {
     pub why: String,
-    /// True if the attempt's checkpoint was there but couldn't be restored.
+    /// True if the attempt's checkpoint was on the host but couldn't be restored.
     pub image: bool,
 }
 
@@ -116,9 +117,9 @@ pub enum DumpOutcome {
 pub enum DepartureOutcome {
     /// The job left its seats; `kept` says whether it can be restored from its checkpoint or must start from scratch.
     Gone { kept: bool },
-    /// The job ended before it could leave: its work is done, or the reason why not.
+    /// The job ended before it could leave: its work is done, or the reason why the work isn't done.
     Ended(Result<(), String>),
-    /// The VM is to freeze: nothing was done to the job.
+    /// The VM is about to freeze: nothing was done to the job.
     Overtaken,
 }
 
@@ -141,11 +142,11 @@ pub enum AttemptOutcome {
 /// Which part of a stopped attempt's work is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptWork {
-    /// The work with which the attempt began.
+    /// Only the work with which the attempt began is kept.
     Begun,
-    /// The work done, which no checkpoint holds now.
+    /// All work done by the attempt is kept, though no checkpoint holds it now.
     Done,
-    /// The work in this checkpoint.
+    /// The work in the checkpoint of the given number is kept.
     Checkpoint(u32),
 }
 
@@ -153,8 +154,8 @@ pub enum KeptWork {
 /// each one done before the next is begun; their outcomes are reported as later events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VmEffect {
-    /// Start or restore an attempt in these slots, by rank: from the checkpoint that its order names, or from the
-    /// checkpoint with which a moved job left its previous vCPUs. Nothing starts while the VM is frozen.
+    /// Start or restore an attempt in the given seats, by rank. It begins as its order says, or if `moving` from the checkpoint
+    /// with which a moved job left its previous vCPUs. Nothing starts while the VM is frozen.
     Launch {
         key: Key,
         seats: Vec<AttemptSeat>,
@@ -166,18 +167,18 @@ pub enum VmEffect {
     Began(Key),
     /// A launch that was given up has succeeded: watch the process, which is to be killed.
     WatchUnwanted(Key),
-    /// Queue the attempt for CRIU; it runs until its turn.
+    /// Queue the attempt for a permit to use CRIU; the attempt runs until it gets the permit.
     Queue(Key),
-    /// Give back the attempt's turn at CRIU.
+    /// Give back the attempt's permit to use CRIU.
     GiveBack(Key),
-    /// Take a checkpoint in the attempt's turn, and let it run on or kill it.
+    /// Dump the attempt, which has its permit to use CRIU, and let it run on or kill it.
     Dump {
         key: Key,
         kill: bool,
     },
     /// Send the checkpoint of the dump to the coordinator.
     Store(Key),
-    /// The dump didn't begin: the attempt no longer is stopped for it.
+    /// The dump didn't begin: the model must no longer stop the attempt for it.
     Release(Key),
     /// The dump gave no checkpoint: report the reason, if there is one to report.
     NotKept {
@@ -195,14 +196,14 @@ pub enum VmEffect {
     Missed(Key),
     /// Dump a job, so that it leaves its vCPUs.
     Leave(Key),
-    /// Put off a job's move until the thaw.
+    /// A job's move is put off until the VM thaws.
     MoveDelayed(Key),
     /// A job has left its vCPUs; the job continues on the vCPUs named here.
     LeftPlaces {
         key: Key,
         on: Vec<u32>,
     },
-    /// A job that hasn't begun is to begin on these vCPUs.
+    /// A job that hasn't begun is to begin on the given vCPUs instead.
     Redirect {
         key: Key,
         on: Vec<u32>,
@@ -212,31 +213,31 @@ pub enum VmEffect {
         key: Key,
         why: String,
     },
-    /// Make the slots named here the foreground.
+    /// Make the given slots the foreground of their vCPUs.
     PromoteSlots {
         key: Key,
         slots: Vec<(u32, TierSlot)>,
     },
-    /// The foreground of this vCPU belongs to another attempt.
+    /// An attempt can't be promoted, as another attempt has the foreground of the given vCPU.
     PromotionRefused {
         vcpu: u32,
     },
     /// Kill the processes of an attempt at once.
     Kill(Key),
-    /// The slots named here are empty.
+    /// The given slots are empty: they can be reset.
     Vacate {
         key: Key,
         seats: Vec<AttemptSeat>,
     },
     /// Check whether a killed process is gone.
     Reap(Key),
-    /// Check how a process ended, if it has.
+    /// Check whether an attempt's process has ended, and if so, how.
     Judge(Key),
     /// Send [`VmEvent::TimeHasCome`] at the attempt's promised end; at once, if that has passed.
     AwaitTime(Key),
-    /// Stop waiting for the attempt's time.
+    /// Cancel [`VmEffect::AwaitTime`]: don't wait for the attempt's promised end any more.
     StopAwaiting(Key),
-    /// Report the end of an attempt and forget it. Any slots it still had are free.
+    /// Report the end of an attempt and forget it. Any slots that it still had are free.
     End {
         key: Key,
         seats: Vec<AttemptSeat>,

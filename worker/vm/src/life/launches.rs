@@ -63,7 +63,7 @@ impl AttemptTable {
         self.end_attempt(key, AttemptOutcome::Refused);
     }
 
-    /// Records the end of a launch; while the VM is frozen, that end is kept for the thaw.
+    /// Handles the result of a launch; while the VM is frozen the result is put aside until the VM thaws.
     pub(super) fn hear_launched(&mut self, key: Key, result: Result<BirthOutcome, LaunchFailure>) {
         let given_up = self.find_life(key).is_some_and(|life| life.reported);
         if self.is_frozen() && !given_up {

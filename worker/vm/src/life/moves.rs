@@ -18,7 +18,7 @@ impl AttemptTable {
         }
     }
 
-    /// Moves a job to the foreground of `on`.
+    /// Moves a job to the foreground of the vCPUs `on`.
     pub(super) fn move_to(&mut self, key: Key, on: Vec<u32>) {
         let Some(life) = self.life_mut(key) else { return };
         match life.phase {
@@ -83,7 +83,8 @@ impl AttemptTable {
         self.perhaps_let_go();
     }
 
-    /// Launches a job whose processes are gone on the vCPUs to which it is moved.
+    /// Launches a job, whose processes are gone from its earlier vCPUs, on the vCPUs to which it is moved; `kept`: its checkpoint
+    /// can be restored.
     fn goes_elsewhere(&mut self, key: Key, kept: bool) {
         self.vacate_slots(key);
         // It does not stand still for its last checkpoint any more.

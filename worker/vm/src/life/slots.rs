@@ -4,20 +4,20 @@ use dormouse_units::Tier;
 
 use super::Key;
 
-/// One of the two tier groups of a vCPU. Which of them is the foreground can change.
+/// One of the two control groups (slots) of a vCPU. Which slot is the foreground can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TierSlot {
-    /// The group `a`, in the foreground at first.
+    /// The slot with the control group `a`, which is the foreground at first.
     A,
-    /// The group `b`, in the background at first.
+    /// The slot with the control group `b`, which is the background at first.
     B,
 }
 
 impl TierSlot {
-    /// Both slots.
+    /// Both slots of a vCPU.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// Returns the other slot.
+    /// Returns the other slot of the vCPU.
     #[must_use]
     pub const fn other_slot(self) -> Self {
         match self {
@@ -59,7 +59,7 @@ impl VcpuSlots {
     }
 }
 
-/// Place of a process on a VM.
+/// Seat of a process on a VM: a vCPU, and a slot of it with its tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptSeat {
     /// vCPU that the process runs on.
@@ -68,7 +68,7 @@ pub struct AttemptSeat {
     pub slot: TierSlot,
     /// Current tier of the slot.
     pub tier: Tier,
-    /// Attempt in the other slot of the vCPU.
+    /// Attempt in the other slot of the vCPU; `None`: that slot is free.
     pub neighbour: Option<Key>,
 }
 
@@ -84,14 +84,14 @@ impl VmSlots {
         Self { vcpus: vec![empty; vcpus as usize] }
     }
 
-    /// Returns whether all these vCPUs exist and no vCPU occurs twice.
+    /// Returns whether all vCPUs in `on` exist and none occurs twice.
     #[must_use]
     pub fn are_valid(&self, on: &[u32]) -> bool {
         let exists = |p: &u32| (*p as usize) < self.vcpus.len();
         !on.is_empty() && on.iter().enumerate().all(|(n, p)| exists(p) && !on[..n].contains(p))
     }
 
-    /// Returns whether the slots of this tier on all these vCPUs are free.
+    /// Returns whether on all vCPUs in `on` the slot of tier `tier` is free.
     #[must_use]
     pub fn are_free(&self, on: &[u32], tier: Tier) -> bool {
         on.iter().all(|p| {
@@ -103,7 +103,7 @@ impl VmSlots {
         })
     }
 
-    /// Assigns free slots to a task.
+    /// Assigns the free slots of tier `tier` on the vCPUs `on` to an attempt.
     pub(super) fn take_slots(&mut self, key: Key, on: &[u32], tier: Tier) {
         for p in on {
             if let Some(vcpu) = self.vcpus.get_mut(*p as usize) {
@@ -113,7 +113,7 @@ impl VmSlots {
         }
     }
 
-    /// Frees all slots of a task.
+    /// Frees all slots of an attempt.
     pub(super) fn leave_slots(&mut self, key: Key) {
         for vcpu in &mut self.vcpus {
             for slot in [TierSlot::A, TierSlot::B] {
@@ -125,7 +125,7 @@ impl VmSlots {
         }
     }
 
-    /// Returns the slot of a vCPU that is its foreground.
+    /// Returns which slot of a vCPU is the foreground.
     #[must_use]
     pub fn foreground_slot(&self, vcpu: u32) -> TierSlot {
         self.vcpus.get(vcpu as usize).map_or(TierSlot::A, |p| p.foreground)
@@ -152,14 +152,14 @@ impl VmSlots {
         Ok(turned)
     }
 
-    /// Returns the seats of a task's processes.
+    /// Returns the seats of an attempt's processes, in the order of their vCPUs.
     #[must_use]
     pub fn all_of(&self, key: Key) -> Vec<AttemptSeat> {
         let all: Vec<u32> = (0..).take(self.vcpus.len()).collect();
         self.task_seats(key, &all)
     }
 
-    /// Returns the seats of a task's processes in the order of `on`.
+    /// Returns the seats of an attempt's processes on the vCPUs `on`, in that order.
     #[must_use]
     pub fn task_seats(&self, key: Key, on: &[u32]) -> Vec<AttemptSeat> {
         on.iter()

@@ -59,8 +59,8 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of an attempt that was killed for a stop and whose process can't end before a thaw, which may
-    /// never come; so its task can continue elsewhere.
+    /// Reports the end of a stopped attempt whose killed process can't end before the VM thaws, which may never happen, so that the
+    /// task can continue on another VM.
     pub(super) fn is_as_good_as_gone(&mut self, key: Key) {
         let Some(life) = self.find_life(key) else { return };
         if !matches!(life.phase, AttemptPhase::Dying { .. }) || life.stop.is_none() {
@@ -79,7 +79,7 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of an attempt that nothing more is expected of.
+    /// Reports the end of an attempt whose process still exists but will do nothing more.
     fn report_end(&mut self, key: Key, end: AttemptOutcome) {
         let Some(life) = self.life_mut(key) else { return };
         if !std::mem::replace(&mut life.reported, true) {
@@ -87,8 +87,7 @@ impl AttemptTable {
         }
     }
 
-    /// Kills an attempt that hangs. Once its process is gone the attempt has failed, and its task can start
-    /// elsewhere.
+    /// Kills an attempt that hangs. Once its process is gone the attempt has failed, and its task can start on another VM.
     pub(super) fn attempt_hangs(&mut self, now: Duration, key: Key, why: String) {
         let by = Some(now + self.limits.kill);
         let Some(life) = self.life_mut(key) else { return };
@@ -101,8 +100,8 @@ impl AttemptTable {
         }
     }
 
-    /// Fails an attempt whose process the kernel doesn't let die, as when a disk doesn't answer. The attempt's slot
-    /// stays occupied.
+    /// Gives up an attempt, as failed, whose killed process doesn't die, as when a disk doesn't answer. The attempt's slot stays
+    /// occupied.
     pub(super) fn outlives_its_kill(&mut self, key: Key) {
         let after = self.limits.kill.as_millis();
         let Some(life) = self.life_mut(key) else { return };
@@ -113,8 +112,8 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of a stopped attempt once its process is gone and, if its work is to be kept, the coordinator
-    /// has its checkpoint.
+    /// Reports the end of a stopped attempt once its process is gone and, if its work is to be kept, the coordinator has stored its
+    /// checkpoint.
     pub(super) fn settle_stop(&mut self, key: Key) {
         let Some(life) = self.find_life(key).filter(|life| life.phase == AttemptPhase::Gone) else {
             return;

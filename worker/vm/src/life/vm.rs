@@ -8,19 +8,20 @@ use super::{AttemptPhase, AttemptTable, Key, VmEffect, VmEvent, attempt::Attempt
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VmLifecycle {
     Up,
-    /// A freeze waits until CRIU releases a task, which takes a moment; in a frozen VM CRIU never would.
+    /// The VM is about to freeze: the freeze waits until CRIU releases a task, which takes a moment; in a frozen VM CRIU never
+    /// would.
     Shut,
     Freezing,
     Frozen {
         since: Duration,
     },
     Thawing {
-        /// Time of the freeze; `None`: the VM wasn't frozen.
+        /// Time of the freeze, counted from the VM's creation; `None`: the VM wasn't frozen.
         since: Option<Duration>,
     },
     /// The VM is being destroyed; work under way on it still ends with events.
     Ending,
-    /// Nothing is left of the VM.
+    /// The VM is destroyed, and nothing is left of it.
     Over,
 }
 
@@ -47,7 +48,7 @@ impl AttemptTable {
         matches!(self.state, VmLifecycle::Ending | VmLifecycle::Over)
     }
 
-    /// Returns whether work may begin on the VM.
+    /// Returns whether launches and dumps may begin on the VM, as it neither freezes nor ends.
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.state, VmLifecycle::Up | VmLifecycle::Thawing { since: None })
     }
@@ -60,7 +61,7 @@ impl AttemptTable {
         self.push_effect(VmEffect::Shut);
     }
 
-    /// Continues with a freeze that waited for a dump to end.
+    /// Continues with a freeze, if there is one that waits for the end of a dump.
     pub(super) fn perhaps_let_go(&mut self) {
         if self.state == VmLifecycle::Shut {
             self.push_effect(VmEffect::Shut);
@@ -124,7 +125,7 @@ impl AttemptTable {
         }
     }
 
-    /// Continues with the events that were put off for a freeze.
+    /// Continues with the launches, checkpoints and moves that a freeze has put off.
     fn go_on(&mut self) {
         self.launch_ready();
         for key in self.attempt_keys() {
@@ -133,8 +134,7 @@ impl AttemptTable {
         }
     }
 
-    /// Kills all attempts on the VM, whatever work on them is under way. Such work ends soon, since its process is
-    /// gone.
+    /// Kills all attempts on the VM, whatever work on them is under way. Such work ends soon, since the attempt's process is gone.
     pub(super) fn destroy_vm(&mut self) {
         self.state = VmLifecycle::Ending;
         self.push_effect(VmEffect::KillAll);

@@ -6,20 +6,21 @@ use super::VmModel;
 use crate::running::SeatedTask;
 use crate::sharing::{background_rate, background_share, paced_speed, times_share};
 
-/// Returns the unused rest of a share of a vCPU.
+/// Returns what is left of the share `whole` of a vCPU after the part `used` of it is used.
 fn left_of(whole: Ppm, used: Ppm) -> Ppm {
     Ppm::new(whole.get().saturating_sub(used.get()))
 }
 
 impl VmModel {
-    /// Returns the loss of the task in `slot` to its neighbours, which is drawn once.
+    /// Returns the part of its speed that the task in `slot` loses to background neighbours, drawn at random once; `None`: it loses
+    /// nothing.
     pub(super) fn draw_loss(&mut self, slot: u32) -> Option<Ppm> {
         let loss = self.neighbour_loss(self.slots[slot as usize].as_ref()?)?;
         self.slots[slot as usize].as_mut()?.loss = Some(loss);
         Some(loss)
     }
 
-    /// Returns the loss of a foreground task to its neighbours; `None`: it has none.
+    /// Returns the part of its speed that a foreground task loses to its background neighbours; `None`: it has no loss.
     fn neighbour_loss(&self, running: &SeatedTask) -> Option<Ppm> {
         let (sharing, seed) = self.sharing.as_ref()?;
         if running.tier == Tier::Background || !self.processors.have_background(&running.on) {
@@ -30,12 +31,12 @@ impl VmModel {
         Some(running.loss.unwrap_or_else(draw))
     }
 
-    /// Returns the speed of a task that nothing holds, which is that of its slowest process.
+    /// Returns the speed of a task, as if it weren't stopped, which is the speed of its slowest process.
     pub(super) fn task_rate(&self, running: &SeatedTask) -> Ppm {
         self.rate_at(running, self.neighbour_loss(running))
     }
 
-    /// Returns the speed of a task that nothing holds, with this loss to its neighbours.
+    /// Returns the speed of a task, as if it weren't stopped, if it loses the part `loss` of its speed to neighbours.
     pub(super) fn rate_at(&self, running: &SeatedTask, loss: Option<Ppm>) -> Ppm {
         let SeatedTask { on, usage, utilisation, tier, mode, .. } = running;
         let most =
@@ -68,8 +69,7 @@ impl VmModel {
         background_rate(most, least, of)
     }
 
-    /// Returns the speed that credits allow a task that has its vCPUs alone: its processes together compute for the sum
-    /// of their usages of the time, at most all of it.
+    /// Returns the speed that credits allow a task that has its vCPUs alone, in the CPU mode `mode`.
     fn unhindered_rate(&self, running: &SeatedTask, mode: Mode) -> Ppm {
         match self.machine.speed_ceiling(mode) {
             Ppm::ONE => Ppm::ONE,
@@ -82,7 +82,7 @@ impl VmModel {
         }
     }
 
-    /// Returns the speed that the credits allow the task in `slot`.
+    /// Returns the speed that the VM's credits allow the task in `slot`.
     fn pace_of(&self, slot: u32) -> Ppm {
         let running = self.slots[slot as usize].as_ref();
         running.map_or(Ppm::ONE, |running| self.unhindered_rate(running, running.mode))

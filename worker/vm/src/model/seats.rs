@@ -6,7 +6,7 @@ use super::{VmModel, bring_up_to};
 use crate::processors::ProcessSeat;
 
 impl VmModel {
-    /// Moves a task to the foreground of these vCPUs, where the task is stopped for this time.
+    /// Moves a task to the foreground of other vCPUs, where the task is stopped for as long as the move takes.
     pub(super) fn reseat_task(
         &mut self,
         now: Time,
@@ -36,7 +36,7 @@ impl VmModel {
         true
     }
 
-    /// Records the use of its seats by the task in `slot`, and touches it and its neighbours.
+    /// Updates how the task in `slot` uses its seats, and marks the task and its neighbours, so that their rates are recomputed.
     pub(super) fn note_use(&mut self, slot: u32) {
         let Some(running) = self.slots[slot as usize].as_mut() else { return };
         if running.tier == Tier::Background

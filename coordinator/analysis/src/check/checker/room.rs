@@ -1,9 +1,10 @@
-//! Checks of the room that VMs take on their hosts, and of VMs that make room for others.
+//! Checks of the room that VMs take on their hosts, of the processors that they are placed on, and of VMs that make room
+//! for others.
 
-use dormouse_cloud::{InterruptionAction, Market, PreemptionAction, ResourceVector};
-use dormouse_units::VmId;
+use dormouse_cloud::{InterruptionAction, Market, PreemptionAction, ResourceVector, SpotPlaces};
+use dormouse_units::{Ppm, Tier, VmId};
 
-use super::{Checker, VmStage};
+use super::{ALIVE, Checker, VmStage};
 
 impl Checker<'_> {
     /// Whether, by the provider's terms, spot VMs hibernate to make room instead of ending.
@@ -33,7 +34,7 @@ impl Checker<'_> {
         self.check_vm(id, &[VmStage::Running], "hibernates to make room", |vm| {
             (vm.life, vm.is_displaced) = (VmStage::Freezing, true);
             let spot = vm.market == Market::Spot;
-            (!spot || !hibernates).then(|| "it is no VM that hibernates to make room".to_owned())
+            (!spot || !hibernates).then(|| "it is not a VM that hibernates to make room".to_owned())
         });
     }
 
@@ -52,7 +53,7 @@ impl Checker<'_> {
         });
     }
 
-    /// Notes the host of a VM that takes room on it, for [`Self::look_at_rooms`].
+    /// Records that a VM takes room on its host in this step, so that [`Self::look_at_rooms`] checks that host.
     pub(super) fn takes_room(&mut self, id: VmId) {
         self.taken_of.extend(self.vms.get(&id).map(|vm| vm.host));
     }
@@ -70,5 +71,51 @@ impl Checker<'_> {
                 format!("the VMs on {id} have {held}, and it offers {offer}")
             });
         }
+    }
+
+    /// Requires that a VM gets existing processors of its host, in the right tier, that no other VM
+    /// has in that tier.
+    pub(super) fn check_placement(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
+        let (host, is_spot) = match self.vms.get(&id) {
+            Some(vm) => (vm.host, vm.market == Market::Spot),
+            None => {
+                return self
+                    .report_violation(format!("{id} has processors but was never launched"));
+            }
+        };
+        let right = self.setup.terms.spot == SpotPlaces::Background
+            && is_spot == (tier == Tier::Background);
+        self.require(right, || format!("{id} is in the {tier} of its processors"));
+        let count = self.hosts.get(&host).map_or(0, |host| host.vcpus);
+        for processor in processors {
+            self.require(*processor < count, || format!("{host} has no processor {processor}"));
+        }
+        let taken = self.vms.iter().find(|(other, vm)| {
+            let there = vm.host == host && matches!(&vm.places, Some((t, p)) if *t == tier && p.iter().any(|p| processors.contains(p)));
+            **other != id && there
+        });
+        if let Some(other) = taken.map(|(other, _)| *other) {
+            self.report_violation(format!(
+                "{id} has a processor of {host} whose {tier} is held by {other}"
+            ));
+        }
+        if let Some(vm) = self.vms.get_mut(&id) {
+            let right = vm.kind.vcpus as usize == processors.len();
+            vm.places = Some((tier, processors.to_vec()));
+            self.require(right, || format!("{id} has not one processor for each vCPU"));
+        }
+    }
+
+    /// Requires that a VM in the background is left at most a whole processor, on one that it is placed on.
+    pub(super) fn check_supply(&mut self, id: VmId, vcpu: u32, share: Ppm) {
+        self.check_vm(id, &ALIVE, "is left a share of a processor", |vm| {
+            let there =
+                matches!(&vm.places, Some((Tier::Background, on)) if (vcpu as usize) < on.len());
+            match (there, share <= Ppm::ONE) {
+                (false, _) => Some(format!("it has no vCPU {vcpu} in the background")),
+                (_, false) => Some(format!("{share} of a processor is more than it")),
+                _ => None,
+            }
+        });
     }
 }

@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Gives a spot VM notice of its end; `and` describes what is wrong with the reason for that, if anything.
+    /// Notes that a spot VM got notice of its end; `and` describes what is wrong with the reason for the notice, if anything.
     pub(super) fn check_preemption(
         &mut self,
         vm: VmId,

@@ -52,7 +52,7 @@ impl MachineCredits {
         }
     }
 
-    /// Checks a reported balance and returns what is wrong with it, if anything.
+    /// Checks a credit balance that the machine reported, and returns what is wrong with it, if anything.
     pub(super) fn said(
         &mut self,
         now: Time,

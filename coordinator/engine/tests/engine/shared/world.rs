@@ -116,6 +116,7 @@ pub(crate) fn submissions(first: u32, jobs: &[Job]) -> Vec<(Time, Event)> {
             estimate: Span::from_secs(2 * runtime),
             usage: Usage::Uniform(Ppm::new(percent * 10_000)),
             memory: Bytes::ZERO,
+            priority: 0,
             after: None,
             is_cut: false,
             fails: false,

@@ -6,7 +6,7 @@ use dormouse_units::{Cpus, Mode, Seats, TaskId, Tier, Time, VmId};
 use super::super::config::BackgroundFill;
 use super::super::explain::Noted;
 use super::super::queue::{ExpectedEnding, QueuedJob, ShortestFirst};
-use super::super::reservation::{HeadReservation, by_count};
+use super::super::reservation::{HeadReservation, reservation_by_count};
 use super::super::schedulers::OnPromotion;
 use super::{BatchScheduler, JobPlacement, KnownJob, ScanResult};
 
@@ -115,8 +115,7 @@ impl BatchScheduler {
         starts
     }
 
-    /// The reservation of `head`, and the job itself if it may run only on its own processors
-    /// (REASY).
+    /// Makes EASY's reservation for `head`, the head of the queue; returns it, and `head`'s id if it may run only on its own processors (REASY).
     fn reserve_for_head(&self, now: Time, head: &QueuedJob) -> (HeadReservation, Option<TaskId>) {
         let idle = self.processors.idle_foregrounds();
         if self.promotion == Some(OnPromotion::Wait)
@@ -134,7 +133,7 @@ impl BatchScheduler {
             let extra = idle - self.processors.idle_among(on);
             return (HeadReservation { shadow, extra }, Some(head.id));
         }
-        (by_count(now, head.processes, idle, self.endings.in_order()), None)
+        (reservation_by_count(now, head.processes, idle, self.endings.in_order()), None)
     }
 
     /// Deploy (Algorithm 2): brings a job to the foreground, off the processors of `avoid`. Returns
@@ -233,7 +232,7 @@ impl BatchScheduler {
             self.processors.sit_background(id, &known.job.usage, &on);
             known.state = JobPlacement::Background { on: on.clone(), since: now };
             self.background.0 += 1;
-            if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
+            if let Ok(at) = self.queue.binary_search_by_key(&known.rank, QueuedJob::rank) {
                 self.shortest.remove(&self.queue[at]);
             }
             let on = Seats { vm, tier: Tier::Background, cpus: on };
@@ -244,7 +243,8 @@ impl BatchScheduler {
 
     fn note_watched(&mut self, now: Time, reservation: Option<HeadReservation>) {
         let Some(watch) = &mut self.watch else { return };
-        let Ok(ahead) = self.queue.binary_search_by_key(&watch.job, |c| c.id) else { return };
+        let Some(rank) = self.jobs.get(watch.job).map(|known| known.rank) else { return };
+        let Ok(ahead) = self.queue.binary_search_by_key(&rank, QueuedJob::rank) else { return };
         let candidate = &self.queue[ahead];
         let idle = self.processors.idle_foregrounds();
         let what = match reservation {

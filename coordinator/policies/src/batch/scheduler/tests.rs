@@ -13,7 +13,8 @@ fn job(id: u32, stream: &mut RandomStream) -> Job {
     let share = Ppm::new(400_000 + stream.draw_below(600_001) as u32);
     let usage = if processes == 1 { Usage::FULL } else { Usage::Uniform(share) };
     let estimate = Span::from_secs(1 + stream.draw_below(300) as u64);
-    Job { id: TaskId::new(id), number: id.into(), processes, estimate, usage }
+    let priority = stream.draw_below(3) as i64;
+    Job { id: TaskId::new(id), number: id.into(), processes, estimate, usage, priority }
 }
 
 /// A scheduler whose machine, of eight processors, is ready.

@@ -65,8 +65,8 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     Ok(plan)
 }
 
-/// The line above − fall · c over the restart cost c. It is the value of a chunk that ends when the
-/// VM has the age `to`.
+/// The line `above` − `fall` · c, a function of c: the expected steps that follow a failure. It is the value of a
+/// chunk that ends when the VM has the age `to`, in steps.
 #[derive(Clone, Copy, Debug)]
 struct EnvelopeLine {
     to: usize,
@@ -80,7 +80,8 @@ impl EnvelopeLine {
     }
 }
 
-/// Lower envelope of lines, in order of their slope: each line is the least of all for some c.
+/// Lower envelope of lines in order of their slope: each line is the least of all for some c, the expected steps that
+/// follow a failure.
 #[derive(Clone, Debug, Default)]
 struct LowerEnvelope(VecDeque<EnvelopeLine>);
 
@@ -109,7 +110,8 @@ impl LowerEnvelope {
         self.0.push_back(line);
     }
 
-    /// Drops the lines from the front that are not the least for this or any greater c.
+    /// Drops the lines from the front that are not the least for `c`, the expected steps that follow a failure, or
+    /// any greater c.
     fn drop_lines_before(&mut self, c: f64) {
         while let (Some(a), Some(b)) = (self.0.front(), self.0.get(1)) {
             if b.value_at(c) > a.value_at(c) {

@@ -28,9 +28,8 @@ pub fn expected(
     Ok(way.takes + way.lost_first * (steps(problem.restart) + anew[problem.job]))
 }
 
-/// Expected course of a job on one VM: in `takes` the expected steps until the job ends, including what
-/// follows a failure in any chunk but the first; in `lost_first` the probability that the first chunk
-/// fails.
+/// Expected course of a job on one VM. `takes` has the expected steps until the job ends, including what follows a failure in any
+/// chunk but the first. `lost_first` has the probability that the first chunk fails.
 struct ExpectedPath {
     takes: f64,
     lost_first: f64,

@@ -108,9 +108,8 @@ fn least_makespan(
     found
 }
 
-/// Expected makespan, in steps, of `left` steps of work on the VM that follows a failure, and the
-/// work of the first chunk there; 0 where the lower bound of the makespan applies and no chunk
-/// attains it.
+/// Expected makespan, in steps, of `left` steps of work on the VM that follows a failure, and the work of the first chunk there.
+/// The chunk is 0 where the makespan is only its lower bound, which no chunk attains.
 fn after_failure(problem: &Problem<'_>, table: &MakespanTable, left: usize) -> (f64, usize) {
     let age = problem.next_age();
     let restart = steps(problem.restart);
@@ -153,7 +152,7 @@ const OFFSETS: [f64; BLOCK] = {
 /// last.
 struct MakespanTable {
     diagonals: Vec<Vec<f64>>,
-    /// Least sum of age and expected makespan in each block of `BLOCK` ages, for each diagonal.
+    /// Least sum of age and expected makespan, in steps, in each block of `BLOCK` ages, for each diagonal.
     floors: Vec<Vec<f64>>,
     beyond: Vec<f64>,
     last: usize,
@@ -167,8 +166,8 @@ impl MakespanTable {
         Self { diagonals, floors, beyond: vec![0.0; job + 1], last }
     }
 
-    /// Expected makespans of the states whose work and age sum to `sum`, by age, and the least of
-    /// each block of [`BLOCK`] ages.
+    /// Expected makespans, in steps, of the states whose work and age sum to `sum`, by age, and the least of each
+    /// block of [`BLOCK`] ages.
     fn diagonal_of(&self, sum: usize) -> (&[f64], &[f64]) {
         (&self.diagonals[sum], &self.floors[sum])
     }

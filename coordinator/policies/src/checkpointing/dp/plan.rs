@@ -9,9 +9,9 @@ use super::{
 /// A piece of work between two checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkChunk {
-    /// Age of the VM at its beginning, in steps.
+    /// Age of the VM at the chunk's beginning, in steps.
     pub age: usize,
-    /// Steps of work.
+    /// Work in the chunk, in steps.
     pub work: usize,
 }
 
@@ -162,7 +162,7 @@ impl Plan {
         }
     }
 
-    /// Expected overhead of the job over its work, as a part of the work.
+    /// Expected overhead of the job, as a fraction of its work.
     #[must_use]
     pub fn overhead(&self) -> f64 {
         self.makespan() / steps(self.job) - 1.0

@@ -93,8 +93,8 @@ impl Problem<'_> {
         if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }
     }
 
-    /// The survival probability that failures of a VM of this age are divided by; 1 if the rules
-    /// use unconditional probabilities.
+    /// Probability that a VM reaches this age, by which probabilities of failure are divided to make them conditional; 1 if the
+    /// rules use unconditional probabilities.
     pub(super) fn condition_at(&self, age: usize) -> f64 {
         match self.rules.probability {
             FailureProbability::Conditional => self.survival.alive(age),

@@ -2,12 +2,12 @@
 
 use dormouse_model::DpMode;
 
-/// How the probability that a VM of some age is preempted before a checkpoint is complete is read from the paper.
+/// Reading of the paper's probability that a VM of some age is preempted before a checkpoint is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureProbability {
-    /// Conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
+    /// The probability is conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
     Conditional,
-    /// Unconditional, as if the VM's age were not known: F(t') − F(t).
+    /// The probability is unconditional, as if the VM's age were not known: F(t') − F(t).
     Unconditional,
 }
 
@@ -16,7 +16,7 @@ pub enum FailureProbability {
 pub enum FailureLoss {
     /// All work since the last checkpoint until the VM is preempted is lost, by the distribution of lifetimes.
     Exact,
-    /// Half of the time to the next checkpoint.
+    /// A failure loses half of the time between its chunk's beginning and the next checkpoint.
     Half,
 }
 
@@ -26,14 +26,13 @@ pub enum AfterFailure {
     /// The job continues from its last checkpoint on a new VM, of age zero: an equation with the
     /// unknown on both sides, which is solved.
     Fresh,
-    /// The rule behind the authors' reference values: the next VM has the age at which the job
-    /// began plus the restart, and what the job needs there is the least over i of
-    /// P_succ · (i + δ + rest) + P_fail / P_succ · ((i + δ) / 2 + restart), but no less than its
-    /// work. The weights of the two branches don't add up to one, so that this is too little.
+    /// The rule behind the authors' reference values: the next VM has the age at which the job began plus the restart. The job's
+    /// time there is the least over i of P_succ · (i + δ + rest) + P_fail / P_succ · ((i + δ) / 2 + restart), but no less than its
+    /// work. As the weights of the two branches don't add up to one, this time is too short.
     SameAge,
 }
 
-/// A reading of Eq. 9 to 13.
+/// A reading of the recursion that chooses the chunks (bathtub paper, Eq. 9 to 13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Reading of the probabilities, a [`FailureProbability`].

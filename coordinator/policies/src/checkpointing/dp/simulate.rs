@@ -22,8 +22,8 @@ pub fn simulate(
     })
 }
 
-/// Simulates a job on VMs whose lifetimes are drawn from the distribution; after a failure the next
-/// VM is new.
+/// Simulates a job on VMs whose lifetimes are drawn from the distribution; after a failure the next VM is new.
+/// Returns the job's time in steps.
 fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut RandomStream) -> f64 {
     let (mut left, mut age, mut took) = (problem.job, problem.age, 0.0);
     let mut life = problem.survival.draw(age, chance);

@@ -7,9 +7,9 @@ use dormouse_units::{RandomStream, Span};
 /// greatest age of the computation.
 #[derive(Clone, Debug)]
 pub struct Survival {
-    /// 1 − F at the ages 0, 1, 2, … steps.
+    /// Probability 1 − F that a VM reaches the age of 0, 1, 2, … steps.
     alive: Vec<f64>,
-    /// ∫ (1 − F) from zero to the age of 0, 1, 2, … steps, in steps.
+    /// Expected time, in steps, that a VM has lived by the age of 0, 1, 2, … steps: ∫ (1 − F) from zero to that age.
     lived: Vec<f64>,
 }
 

@@ -14,7 +14,7 @@ pub(super) fn shorten_row(row: &str) -> String {
     row.trim().chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// Text of a row for a message; an error if the row is no valid UTF-8.
+/// Text of a row for a message; an error if the row is not valid UTF-8.
 pub(super) fn text<'a>(row: &Row<'a>) -> Result<&'a str, OfferRefusal> {
     debug_assert!(row.text().len() as u64 <= LONGEST_LINE);
     std::str::from_utf8(row.text()).map_err(|error| {
@@ -35,7 +35,7 @@ pub(super) fn is_null(cell: &str) -> bool {
     nulls.iter().any(|null| cell.eq_ignore_ascii_case(null))
 }
 
-/// Parses the name of a market.
+/// Parses the name of a market: spot or on-demand.
 pub(super) fn market_of(text: &str) -> Result<Market, OfferRefusal> {
     match text {
         "on-demand" | "normal" => Ok(Market::OnDemand),
@@ -47,7 +47,7 @@ pub(super) fn market_of(text: &str) -> Result<Market, OfferRefusal> {
     }
 }
 
-/// Parses a yes-or-no cell of a column such as `preemptible`.
+/// Parses a yes-or-no cell of a column such as `preemptible` to the market: spot for yes.
 pub(super) fn parse_flag(text: &str) -> Result<Market, OfferRefusal> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(&["1", "true", "yes", "y", "t", "spot", "low", "preemptible"]) {
@@ -71,14 +71,14 @@ pub(super) fn parse_time(column: &str, text: &str) -> Result<Span, OfferRefusal>
         Ok(time) if time <= LAST => Ok(time),
         Ok(_) => Err(OfferRefusal::new(
             format!("its {column}, {}, is too large", shorten_row(text)),
-            right,
+            format!("write {:.0} seconds or less", LAST.as_secs_f64()),
         )),
         Err(_) if text.starts_with('-') => Err(OfferRefusal::new(
             format!("its {column}, {}, is negative", shorten_row(text)),
-            right,
+            "write 0 or more seconds, or a time like 1m30s",
         )),
         Err(_) => Err(OfferRefusal::new(
-            format!("its {column}, '{}', is no time", shorten_row(text)),
+            format!("its {column}, '{}', is not a time", shorten_row(text)),
             right,
         )),
     }
@@ -99,7 +99,7 @@ pub(super) fn parse_instant(
     let span = text.parse::<Span>().ok().filter(|span| *span <= LAST);
     let us = span.and_then(|span| i64::try_from(span.as_micros()).ok());
     us.map(|us| (us, false)).ok_or_else(|| {
-        let what = format!("its {column}, '{}', is no time", shorten_row(text));
+        let what = format!("its {column}, '{}', is not a time", shorten_row(text));
         OfferRefusal::new(
             what,
             "write seconds, a time like 1m30s, or a date like 2020-01-31 12:00:00",
@@ -114,7 +114,7 @@ pub(super) fn parse_length(column: &str, text: &str, unit: f64) -> Result<i64, O
     }
     let span = text.parse::<Span>().ok().filter(|span| *span <= LAST);
     span.and_then(|span| i64::try_from(span.as_micros()).ok()).ok_or_else(|| {
-        let what = format!("its {column}, '{}', is no time", shorten_row(text));
+        let what = format!("its {column}, '{}', is not a time", shorten_row(text));
         OfferRefusal::new(what, "write seconds, or a time like 1m30s")
     })
 }
@@ -152,7 +152,7 @@ pub(super) fn parse_bucket(column: &str, text: &str) -> Result<f64, OfferRefusal
     };
     let number = digits.parse::<f64>().ok().filter(|n| (0.0..=1e9).contains(n));
     number.map(|number| number + more).ok_or_else(|| {
-        let what = format!("its {column}, '{}', is no number", shorten_row(text));
+        let what = format!("its {column}, '{}', is not a number of 0 or more", shorten_row(text));
         OfferRefusal::new(what, "write a number such as 4, or >24 for more than 24")
     })
 }

@@ -76,9 +76,10 @@ impl From<RowsError> for RequestFileFlaw {
     fn from(error: RowsError) -> Self {
         match error {
             RowsError::Read(error) => Self::Io(error),
-            RowsError::Row(FlawedRow { line, what, .. }) => {
-                Self::Row { line, refusal: OfferRefusal::new(what, "give a CSV file of requests") }
-            }
+            RowsError::Row(FlawedRow { line, what, .. }) => Self::Row {
+                line,
+                refusal: OfferRefusal::new(what, "give a CSV file of requests with one row a line"),
+            },
         }
     }
 }

@@ -11,7 +11,7 @@ use super::format::{
 use crate::requests::check::LAST;
 use crate::requests::offer::{OfferRefusal, VmSize};
 
-/// Time of events that lie after the end of the trace.
+/// Time, in microseconds, that Google's trace gives to events that lie after its end.
 pub(super) const AFTER_THE_END: i64 = i64::MAX;
 
 /// Effect of an event on an instance.
@@ -23,7 +23,7 @@ pub(super) enum EventEffect {
     EndRunning,
     /// The instance stops or never starts: it was killed or lost, maybe while it waited.
     EndAny,
-    /// The request changes while the instance runs.
+    /// The instance's resource request changes while the instance runs.
     UpdateRunning,
     /// An event without effect on VMs.
     Other,
@@ -38,9 +38,9 @@ pub(super) struct InstanceEvent {
     /// Collection id (job) and index of the instance.
     pub(super) instance: (u64, u64),
     pub(super) priority: Option<i64>,
-    /// Size in parts of the largest machine; `None`: the event does not have it.
+    /// Size of the instance, as shares of the largest machine; `None`: the event gives no size.
     pub(super) size: Option<VmSize>,
-    /// True if the instance is inside an alloc instance, which has a request of its own.
+    /// True if the instance runs inside an alloc instance, which has a resource request of its own.
     pub(super) in_alloc: bool,
     pub(super) line: u64,
 }
@@ -73,7 +73,7 @@ impl EventReader {
                             .map_err(|refusal| RequestFileFlaw::of_row(line, refusal));
                     }
                     Line::TooLong => {
-                        let remedy = "give a file with an event a line, as BigQuery exports it";
+                        let remedy = "give a file with one event a line, as BigQuery exports them";
                         let refusal =
                             OfferRefusal::new("the line is too long for an event", remedy);
                         return Err(RequestFileFlaw::of_row(lines.number(), refusal));
@@ -98,7 +98,10 @@ fn of_row(
     let line = text(row)?;
     if format == RequestFormat::Google2011 && row.len() != 13 {
         let what = format!("'{}' has {} cells, not 13", shorten_row(line), row.len());
-        return Err(OfferRefusal::new(what, "give a whole part of task_events"));
+        return Err(OfferRefusal::new(
+            what,
+            "give files of task_events as they were published: each row has 13 cells",
+        ));
     }
     let cell = |n: usize| columns.place_in_event(n).map_or("", |place| row.cell(place));
     let part = |n: usize, what: &str| parse_share(what, cell(n));
@@ -123,8 +126,8 @@ fn of_row(
 fn of_json(text: &[u8], line: u64) -> Result<InstanceEvent, OfferRefusal> {
     let value: Value = serde_json::from_slice(text).map_err(|error| {
         OfferRefusal::new(
-            format!("it is no JSON: {error}"),
-            "give an event a line, as BigQuery exports",
+            format!("it is not JSON: {error}"),
+            "write one event a line, as BigQuery exports them",
         )
     })?;
     let string = |key: &str| match value.get(key) {
@@ -159,15 +162,15 @@ fn parse_time(text: &str) -> Result<i64, OfferRefusal> {
         us.is_some_and(|us| us <= LAST.as_micros() || *time == AFTER_THE_END)
     };
     text.parse().ok().filter(is_time).ok_or_else(|| {
-        let what = format!("its time, '{}', is no number of microseconds", shorten_row(text));
-        OfferRefusal::new(what, "give the table as it is exported, a row a line")
+        let what = format!("its time, '{}', is not a number of microseconds", shorten_row(text));
+        OfferRefusal::new(what, "give the table as it was exported, with one row a line")
     })
 }
 
 fn parse_whole(what: &str, text: &str) -> Result<u64, OfferRefusal> {
     text.parse().map_err(|_| {
-        let what = format!("its {what}, '{}', is no whole number", shorten_row(text));
-        OfferRefusal::new(what, "give the table as it is exported, a row a line")
+        let what = format!("its {what}, '{}', is not a whole number", shorten_row(text));
+        OfferRefusal::new(what, "give the table as it was exported, with one row a line")
     })
 }
 
@@ -182,8 +185,11 @@ fn parse_share(what: &str, text: &str) -> Result<Option<f64>, OfferRefusal> {
     }
     let part = text.parse::<f64>().ok().filter(|part| (0.0..=1e6).contains(part));
     part.map(Some).ok_or_else(|| {
-        let what = format!("its {what}, '{}', is no part of a machine", shorten_row(text));
-        OfferRefusal::new(what, "give the table as it is exported, a row a line")
+        let what = format!(
+            "its {what}, '{}', is not a share of a machine (a number of 0 or more)",
+            shorten_row(text)
+        );
+        OfferRefusal::new(what, "give the table as it was exported, with one row a line")
     })
 }
 
@@ -212,10 +218,10 @@ fn parse_effect(format: RequestFormat, text: &str) -> Result<EventEffect, OfferR
             Ok(EventEffect::Other)
         }
         _ => {
-            let what = format!("'{}' is no type of an event", shorten_row(text));
+            let what = format!("'{}' is not the type of an event", shorten_row(text));
             Err(OfferRefusal::new(
                 what,
-                "write its number in the trace, or its name such as SCHEDULE",
+                "write the type's number in the trace, or its name, such as SCHEDULE",
             ))
         }
     }

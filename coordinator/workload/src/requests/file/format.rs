@@ -28,7 +28,7 @@ pub enum RequestFormat {
 }
 
 impl RequestFormat {
-    /// True if the format gives VM sizes as parts of the largest machine.
+    /// True if the format gives VM sizes as shares of the largest machine.
     pub(super) const fn has_parts(self) -> bool {
         matches!(self, Self::Google2019 | Self::Google2019Json | Self::Google2011)
     }
@@ -48,7 +48,8 @@ impl fmt::Display for RequestFormat {
     }
 }
 
-/// Indices of the columns of VM tables in [`VMS`].
+/// Index in [`VMS`] of the column with the begin of each VM; the constants that follow are the indices of the further
+/// columns.
 pub(super) const AT: usize = 0;
 pub(super) const KIND: usize = 1;
 pub(super) const MARKET: usize = 2;
@@ -145,7 +146,7 @@ pub(super) enum MarketWord {
     Name,
     /// The column has a flag: yes if the VM may be preempted.
     Flag,
-    /// There is no column: all VMs are in the on-demand market.
+    /// The table has no column for the market: all VMs are on-demand.
     Nothing,
 }
 
@@ -159,7 +160,7 @@ pub(super) struct VmTableLayout {
     /// Number of cells of a row; `None`: unknown, as the table has no heading.
     pub(super) width: Option<usize>,
     pub(super) has_heading: bool,
-    /// The columns that were found with their headings, as text.
+    /// The used columns and their headings, as text for messages.
     pub(super) about: String,
     /// Headings of unused columns.
     pub(super) unused: Vec<String>,
@@ -226,7 +227,8 @@ pub(super) struct EventColumns {
     pub(super) unused: Vec<String>,
 }
 
-/// Indices of the event columns in [`EVENTS`].
+/// Index in [`EVENTS`] of the column with the time of each event; the constants that follow are the indices of the
+/// further columns.
 pub(super) const TIME: usize = 0;
 pub(super) const TYPE: usize = 1;
 pub(super) const COLLECTION: usize = 2;

@@ -23,12 +23,12 @@ const FREE_2011: i64 = 1;
 #[derive(Clone, Copy, Debug)]
 struct RunningInstance {
     since: i64,
-    /// Type number and market of the instance; `None`: it is left out.
+    /// Type number and market of the instance; `None`: the instance is left out of the requests.
     kind: Option<(u32, Market)>,
     line: u64,
 }
 
-/// Reads all events and collects the requests; only the running instances are kept meanwhile.
+/// Reads all events and collects the requests; only running instances are kept in memory.
 pub(super) fn collect_events(
     events: &mut EventReader,
     format: RequestFormat,
@@ -45,7 +45,10 @@ pub(super) fn collect_events(
         let InstanceEvent { time, does, instance, line, .. } = event;
         if time < last {
             let what = format!("its time, {time}, is before that of the event above it, {last}");
-            return Err(RequestFileFlaw::of_row(line, OfferRefusal::new(what, "sort by time")));
+            return Err(RequestFileFlaw::of_row(
+                line,
+                OfferRefusal::new(what, "sort the events by time"),
+            ));
         }
         last = time;
         if time != AFTER_THE_END {
@@ -89,7 +92,7 @@ impl RunningInstance {
     }
 }
 
-/// The type and market of an instance; `None`: it is left out, and counted.
+/// Returns the type number and market of an instance; `None`: the instance is left out and counted as such.
 fn kind_of(
     event: &InstanceEvent,
     spot_priority: i64,

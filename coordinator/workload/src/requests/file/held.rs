@@ -12,14 +12,14 @@ use super::rules::RequestsRead;
 /// One request of a file in 24 bytes of memory.
 #[derive(Clone, Copy, Debug)]
 struct HeldRequest {
-    /// Begin and end in microseconds on the file's clock.
+    /// Begin and end of the request's VM, in microseconds on the file's clock.
     at: i64,
     until: i64,
     kind: u32,
     market: Market,
 }
 
-/// End of a VM that outlives the file.
+/// Stands for the end of a VM whose end is not in the file.
 pub(super) const UNSEEN: i64 = i64::MAX;
 
 /// Collects all requests of a file that is read as a whole: 24 MB for a million, and as much again
@@ -27,9 +27,9 @@ pub(super) const UNSEEN: i64 = i64::MAX;
 #[derive(Debug, Default)]
 pub(super) struct RequestCollector {
     all: Vec<HeldRequest>,
-    /// The latest instant in the file.
+    /// The latest instant in the file so far, in microseconds on the file's clock; `None`: no instant was read yet.
     last: Option<i64>,
-    /// Begins and lines of the requests whose end is not in the file.
+    /// Begin time in microseconds and line number of each request whose end is not in the file.
     unseen: Vec<(i64, u64)>,
     pub(super) left_out: LeftOut,
     pub(super) changed: LeftOut,
@@ -74,7 +74,7 @@ pub(super) const NO_TYPE: &str = "of a size that no type for their market holds"
 pub(super) struct FileTimes {
     /// True if the times are dates, counted from 1970.
     pub(super) are_dates: bool,
-    /// True if times are kept as they are in the file.
+    /// True if times are used as the file gives them, not counted from the file's first instant.
     pub(super) are_kept: bool,
     /// True if VMs that end at the very last instant ran longer than the file.
     pub(super) ends_cut: bool,
@@ -85,7 +85,7 @@ pub(super) struct FileTimes {
 pub(super) struct SortedRequests {
     all: std::vec::IntoIter<HeldRequest>,
     kinds: NumberedTypes,
-    /// Time of the file, in microseconds, at which the run begins.
+    /// Instant on the file's clock, in microseconds, at which the run begins.
     zero: i64,
 }
 

@@ -17,7 +17,8 @@ pub(super) const GIB: f64 = 1_073_741_824.0;
 pub(super) struct NumberedTypes {
     offer: Option<Arc<Offer>>,
     rules: RequestRules,
-    /// Sizes of the file's types, as fractions of a machine, by type name; empty if the file has no table of them.
+    /// Sizes of the file's VM types, as shares of the largest machine, by type name; empty if the file has no table
+    /// of types.
     parts: BTreeMap<String, VmSize>,
     names: Vec<TypeName>,
     numbers: BTreeMap<TypeName, u32>,
@@ -139,8 +140,8 @@ pub(super) fn largest_machine(rules: &RequestRules) -> Result<VmSize, OfferRefus
             Ok(VmSize { vcpus: f64::from(vcpus), memory: memory.get() as f64 })
         }
         _ => Err(OfferRefusal::new(
-            "its sizes are parts of the largest machine, and nobody says how large that is",
-            "write it, such as machine-vcpus = 64 and machine-memory = \"256 GiB\"",
+            "its sizes are shares of the largest machine, whose size is not given",
+            "give its size, such as machine-vcpus = 64 and machine-memory = \"256 GiB\"",
         )),
     }
 }

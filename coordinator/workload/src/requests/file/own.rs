@@ -13,7 +13,7 @@ use super::format::{AT, DURATION, KIND, MARKET, MarketWord, VmTableLayout};
 use super::kinds::NumberedTypes;
 use crate::requests::offer::OfferRefusal;
 
-/// The columns in the order in which they are written.
+/// Heading of a file in our own request format: its columns in the order in which they are written.
 pub(in crate::requests) const HEADER: &str = "at,type,market,duration";
 
 /// Example of a valid row for messages.
@@ -25,7 +25,7 @@ pub(super) struct OwnRows {
     rows: Rows,
     layout: VmTableLayout,
     kinds: NumberedTypes,
-    /// Time of the request in the row before.
+    /// Time of the request in the row that was read last, before which no further request may come.
     last: Time,
     has_requests: bool,
 }
@@ -86,7 +86,10 @@ fn read_request(
     let kind = kinds.number_of_named(cell_text(row, layout.place_of_column(KIND)), market)?;
     let Some(kind) = kind.map(|kind| kinds.name(kind).clone()) else {
         let what = "no type holds a VM of its size";
-        return Err(OfferRefusal::new(what, "map the type to a larger one"));
+        return Err(OfferRefusal::new(
+            what,
+            "map its type to another one, or offer a larger type under [cloud]",
+        ));
     };
     let duration = parse_time("duration", &number_text(row, layout.place_of_column(DURATION)))?;
     if duration == Span::ZERO {
@@ -105,7 +108,7 @@ pub(super) fn read_market(row: &Row<'_>, layout: &VmTableLayout) -> Result<Marke
     }
 }
 
-/// A cell's number with a point as the decimal sign.
+/// Text of a cell's number, with a point as the decimal sign.
 pub(super) fn number_text<'a>(row: &Row<'a>, at: Option<usize>) -> Cow<'a, str> {
     let said = at.map_or(Cow::Borrowed(""), |at| row.number(at));
     if said.starts_with('"') { cell_text(row, at).into() } else { said }

@@ -36,7 +36,7 @@ pub struct RequestFile {
     read: RequestsRead,
 }
 
-/// The part of the file that is still to be read, by format.
+/// The requests of the file that are not returned yet, by format of the file.
 #[derive(Debug)]
 enum UnreadRequests {
     Own(Box<OwnRows>),
@@ -104,7 +104,7 @@ impl RequestFile {
                 return Err(RequestFileFlaw::of_row(
                     1,
                     OfferRefusal::new(
-                        format!("'{begins}' is JSON, and no event of an instance"),
+                        format!("'{begins}' is JSON, but not an event of an instance"),
                         "give lines of instance_events as BigQuery exports them, or a CSV file",
                     ),
                 ));
@@ -207,14 +207,14 @@ fn check_packing(rules: &RequestRules) -> Result<(), OfferRefusal> {
         return Ok(());
     }
     Err(OfferRefusal::new(
-        "its types are numbers, and nobody says which they are",
+        "its types are numbers, and the types that they stand for are not given",
         "write types-map = { \"12\" = \"c3.large\" } or so, or give its table vmType: types = \
          \"vmType.csv\", with machine-vcpus and machine-memory",
     ))
 }
 
-/// Sizes of the types in the table `vmType` of the Azure packing trace, as parts of the largest
-/// machine; where a type is on several machines, its least part.
+/// Reads the sizes of VM types from the table `vmType` of the Azure packing trace, as shares of the largest machine.
+/// A type that is listed for several machines gets its smallest share.
 fn read_type_sizes(
     file: io::Result<Box<dyn Read + Send>>,
 ) -> Result<BTreeMap<String, VmSize>, RequestFileFlaw> {
@@ -242,7 +242,7 @@ fn read_type_sizes(
             let cell = columns.cell(&row, n);
             let part = cell.parse::<f64>().ok().filter(|part| (0.0..=1e6).contains(part));
             part.ok_or_else(|| {
-                let what = format!("'{}' is no part of a machine", shorten_row(cell));
+                let what = format!("'{}' is not a share of a machine", shorten_row(cell));
                 RequestFileFlaw::of_row(
                     row.line(),
                     OfferRefusal::new(what, "write a number from 0 to 1"),

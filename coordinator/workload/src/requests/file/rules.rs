@@ -12,33 +12,33 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct RequestRules {
-    /// Headings of the columns, by the reader's name of each, such as `at` or `duration`.
+    /// Headings of the file's columns, by the reader's name for each column, such as `at` or `duration`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, String>,
-    /// Instance types by what the file calls them: a name, the number of a `vmTypeId`, or vCPUs and
-    /// GiB such as `2/8` or `>24/>64`.
+    /// Instance types to request, by the file's word for each: a name, the number of a `vmTypeId`, or vCPUs and GiB
+    /// such as `2/8` or `>24/>64`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub types_map: BTreeMap<String, TypeName>,
-    /// A CSV file with the sizes of the types that the file names: the table `vmType` of the Azure
-    /// trace for packing.
+    /// Path of a CSV file with the sizes of the types that the file of requests names: the table `vmType` of the
+    /// Azure trace for packing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<PathBuf>,
-    /// vCPUs of the largest machine, which sizes are parts of.
+    /// vCPUs of the largest machine, if the file gives VM sizes as shares of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_vcpus: Option<u32>,
-    /// Memory of the largest machine, which sizes are parts of.
+    /// Memory of the largest machine, if the file gives VM sizes as shares of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_memory: Option<Bytes>,
-    /// Highest priority of Google's traces that is in the spot market.
+    /// Highest priority in Google's traces whose instances count as spot VMs; all higher ones are on-demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot_priority: Option<u32>,
-    /// True if times stay as they are in the file, instead of being counted from the first request.
+    /// True if times are used as the file gives them, instead of being counted from the first request.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keep_times: bool,
 }
 
 impl RequestRules {
-    /// True if no rule is given.
+    /// True if all rules have their default values.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -55,9 +55,9 @@ impl RequestRules {
 pub struct RequestsRead {
     /// The file's format, in words.
     pub format: String,
-    /// Entries that are no request, by reason.
+    /// Number of entries that are not requests, by reason.
     pub left_out: LeftOut,
-    /// Requests that were changed, by the change.
+    /// Number of changed requests, by the kind of change.
     pub changed: LeftOut,
     /// Remarks on the whole file.
     pub notes: Vec<String>,

@@ -12,7 +12,7 @@ use super::kinds::{GIB, NumberedTypes};
 use super::own::{number_text, read_market};
 use crate::requests::offer::{OfferRefusal, VmSize};
 
-/// Collects all VMs of a table; true if its times are dates.
+/// Collects all VMs of a table; returns true if the table's times are dates.
 pub(super) fn collect_rows(
     rows: &mut Rows,
     (format, layout): (RequestFormat, &VmTableLayout),
@@ -39,7 +39,7 @@ struct VmTableRow<'a> {
 }
 
 impl VmTableRow<'_> {
-    /// Collects the VM if it is a request; true if its times are dates.
+    /// Collects the row's VM if it is a request; returns true if the row's times are dates.
     fn collect_row(
         &self,
         kinds: &mut NumberedTypes,
@@ -52,7 +52,10 @@ impl VmTableRow<'_> {
             && row.len() != width
         {
             let what = format!("'{}' has {} cells, not {width}", shorten_row(text), row.len());
-            return Err(OfferRefusal::new(what, "give a file whose rows have all columns"));
+            return Err(OfferRefusal::new(
+                what,
+                "give a file whose rows have as many cells as its first row",
+            ));
         }
         let (begun, are_dates) = parse_instant(
             "beginning",

@@ -37,6 +37,9 @@ fn tasks(folder: &Path, text: &str) -> Result<Vec<OwnWritten>, String> {
     let count = section.count;
     let mut files = InputFiles::default();
     let written = written((&section, count), &node, &mut files, &mut found);
+    let wanted = written.iter().map(|task| task.wanted.clone());
+    let wanted = (0..).map(dormouse_units::TaskId::new).zip(wanted).collect();
+    crate::own::hand_on(&[], wanted, &mut crate::own::CollectedPrograms::default(), &mut found);
     found.or(Some(written)).map_err(|error| error.to_string())
 }
 
@@ -101,7 +104,7 @@ fn what_makes_no_sense_is_told_with_its_place_and_a_remedy() {
     for (text, place, what, remedy) in [
         ("command = ['./solv']", ":1:12: command.0", "there is no file ./solv", "on the PATH"),
         ("command = ['./notes']", ":1:12: command.0", "may not be executed", "chmod +x"),
-        ("command = ['x', '{input}']", ":1:17: command.1", "nothing stands for {input}", "--each"),
+        ("command = ['x', '{input}']", ":1:17: command.1", "{input} has no meaning here", "--each"),
         (
             "command = ['x', '{output}']\noutputs = ['*.o']",
             ":1:17: command.1",

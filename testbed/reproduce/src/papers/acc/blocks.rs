@@ -22,13 +22,13 @@ pub(super) fn week_of(at: Time) -> usize {
     usize::try_from(at.as_micros() / WEEK.as_micros()).unwrap_or(usize::MAX)
 }
 
-/// Times at which jobs begin: every `every` until the record ends, the first after half of that.
+/// Times at which jobs begin until the record ends: one in each period of length `every`, the first after half a period.
 pub(super) fn regular(until: Time, every: Span) -> impl Iterator<Item = Time> {
     let first = Time::ZERO + Span::from_micros(every.as_micros() / 2);
     (0..).map(move |n| first + every.times(n)).take_while(move |at| *at < until)
 }
 
-/// Times drawn over the record of a series, the same for all bids, variants and schemes.
+/// Start times of jobs, drawn at random over the record of a series; all bids, variants and schemes get the same times.
 pub(super) fn starts(seed: u64, series: &str, until: Time) -> impl Iterator<Item = Time> {
     let mut chance = RandomStream::named_stream(seed, "starts", series);
     let micros = usize::try_from(until.as_micros()).unwrap_or(usize::MAX).max(1);

@@ -20,21 +20,21 @@ const STARTS: usize = 20;
 /// Time between the beginnings of jobs when weeks are resampled: jobs begin at eight times of each day.
 const EVERY: Span = Span::from_secs(3 * 3_600);
 
-/// Jobs of a case that are run once for all of its resamples.
+/// Results of a case's jobs, which are run once and shared by all resamples of the case.
 #[derive(Debug, Default)]
 pub(crate) struct CaseJobs {
     weeks: OnceLock<Option<Vec<JobSums>>>,
     types: WeeksOfTypes,
 }
 
-/// Inputs of all cases.
+/// Price records, settings and finished jobs from which the figures of cases are computed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CaseInputs<'a> {
     /// Price records; `None` if none are given, so that only generated prices are available.
     pub(crate) records: Option<&'a PriceFiles>,
-    /// The job, and the part of the records that is used.
+    /// The job, and the part of each spot price record that is used.
     pub(crate) settings: &'a RecordSettings,
-    /// Jobs of the case that were already run.
+    /// Results of the case's jobs that were already run.
     pub(crate) memory: &'a CaseJobs,
 }
 
@@ -109,13 +109,13 @@ pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> 
 /// Name of the series that needs no record.
 const GENERATED: &str = "generated";
 
-/// Word of a case for all series in the folder of prices.
+/// Word in the name of a case that stands for all series in the folder of prices.
 const FOLDER: &str = "folder";
 
-/// Word of a case for all bids of the sweep.
+/// Word in the name of a case that stands for all bids of the sweep.
 const ALL_BIDS: &str = "all-bids";
 
-/// Length of generated prices.
+/// Length of the generated price record: 90 days.
 const LENGTH: Span = Span::from_secs(90 * 86_400);
 
 /// Model of prices like those of m1.xlarge in eu-west-1: between $.304 and $.336, changing about
@@ -135,8 +135,8 @@ fn price_model() -> PriceModel {
     }
 }
 
-/// Figures of jobs that begin at times drawn with this seed; `None` if the record ends before the
-/// part that is used.
+/// Figures of jobs that begin at times drawn with this seed; empty if the record ends before the part that is used, `None` if
+/// `level` is not a word for a bid.
 fn figures_of_draw(
     series: &str,
     (trace, until): (&PriceTrace, Time),
@@ -175,8 +175,8 @@ fn figures_of_weeks(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<
     sums.figures()
 }
 
-/// The bid of a word: `bid-0.320` in dollars per hour, or `available-50`, the lowest bid with which
-/// an instance is available half of the time.
+/// The bid that a word of a case stands for: `bid-0.320` in dollars per hour, or `available-50`, the lowest bid with which an
+/// instance is available half of the time. `None` if there is no such word.
 fn parse_bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     if let Some(price) = level.strip_prefix("bid-") {
         return price.parse().ok();

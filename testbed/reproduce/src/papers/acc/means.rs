@@ -13,11 +13,11 @@ const FIGURES: [&str; 7] =
 
 /// Sums over jobs of their figures under each scheme.
 ///
-/// Means are over the jobs that OPT, HOUR, ADAPT and ACC all finish by the end of the record. NONE and EDGE may never
-/// finish a job at a low bid: their means are over those of these jobs that they finish, too.
+/// Means are over the jobs that OPT, HOUR, ADAPT and ACC all finish by the end of the record. NONE and EDGE may never finish a job
+/// at a low bid: the mean of each of them is over the jobs that it finishes as well.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobSums {
-    /// Number of jobs.
+    /// Number of jobs that were run under every scheme.
     jobs: u32,
     /// Number of jobs that OPT, HOUR, ADAPT and ACC all finish.
     compared: u32,

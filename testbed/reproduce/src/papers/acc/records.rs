@@ -94,7 +94,7 @@ impl PriceFiles {
         &self.digest
     }
 
-    /// All records by name, with their ends.
+    /// All records: the name, the prices, and the time at which the record ends.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &PriceTrace, Time)> {
         self.all.iter().map(|(name, (trace, until))| (name.as_str(), trace, *until))
     }
@@ -125,7 +125,7 @@ impl PriceFiles {
     }
 }
 
-/// A record with a single price.
+/// Returns the prices of a record with a single price, which ends at its beginning.
 fn single_price(record: &PriceRecord) -> (PriceTrace, Time) {
     (record.from(Span::ZERO).unwrap_or_default(), Time::ZERO)
 }

@@ -9,7 +9,7 @@ use crate::sweep::SweepError;
 /// Work of the paper's job: 500 minutes.
 const WORK: Span = Span::from_secs(500 * 60);
 
-/// A border of the part of a record that is used.
+/// Beginning or end of the part of a price record that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecordBorder {
     /// Time after the first price of each record.
@@ -18,12 +18,12 @@ enum RecordBorder {
     Date(i64),
 }
 
-/// The part of the records that is used, and the job that runs on it.
+/// The part of each spot price record that is used, and the job that runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordSettings {
     from: Option<RecordBorder>,
     until: Option<RecordBorder>,
-    /// The job, with the parameters of its schemes.
+    /// The job that runs on spot instances, with the parameters of its checkpoint schemes.
     pub(super) job: SpotJob,
 }
 
@@ -47,7 +47,7 @@ impl RecordSettings {
             let wrong = || {
                 let keys = "from, until, job, checkpoint, restart, look";
                 SweepError::BadInput(format!(
-                    "{text}: give a length of time or a date to one of {keys}"
+                    "{text}: write KEY=VALUE with a length of time, or @ and seconds since 1970 for from and until; KEY is one of {keys}"
                 ))
             };
             let (key, value) = text.split_once('=').ok_or_else(wrong)?;
@@ -69,7 +69,7 @@ impl RecordSettings {
         all.checked()
     }
 
-    /// The settings, if a job can run with them.
+    /// Returns the settings if a job can run with them, and an error otherwise.
     fn checked(self) -> Result<Self, SweepError> {
         let SpotJob { work, checkpoint, look, .. } = self.job;
         let wrong = |what: &str| Err(SweepError::BadInput(what.to_owned()));

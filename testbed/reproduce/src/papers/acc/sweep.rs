@@ -124,7 +124,7 @@ fn figures_of_types(mut types: Vec<TypeResults>) -> BTreeMap<String, f64> {
 struct TypeResults {
     /// Mean price of the type, dollars per hour.
     price: f64,
-    /// Number of jobs at all bids.
+    /// Number of jobs, summed over all bids.
     tried: f64,
     /// Number of jobs that each scheme finishes.
     done: [f64; SCHEMES],
@@ -193,7 +193,7 @@ impl TypeResults {
         }
     }
 
-    /// Adds results of other jobs on the same type.
+    /// Adds the results of other jobs on the same instance type.
     fn join(&mut self, more: &Self) {
         self.price = more.price;
         self.tried += more.tried;

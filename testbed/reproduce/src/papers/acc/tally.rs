@@ -16,9 +16,9 @@ pub(super) const METRICS: [(&str, &str); 3] =
 /// Sums over the jobs that all schemes finish.
 #[derive(Debug, Default)]
 pub(super) struct SchemeTally {
-    /// Number of bids at which some job is compared.
+    /// Number of bids at which all schemes finish some job.
     pub(super) pairs: f64,
-    /// Number of compared jobs, counted at each bid.
+    /// Number of jobs that all schemes finish; a job counts once for each bid at which they do.
     pub(super) jobs: f64,
     /// Sums of the jobs' figures for each scheme.
     sums: [Sums; SCHEMES],

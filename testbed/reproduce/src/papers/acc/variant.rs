@@ -7,15 +7,16 @@ use dormouse_units::{Span, Time};
 
 use super::blocks;
 
-/// Length of the part of a record for a word such as `days-80`.
+/// Length of the part of a price record that a variant with a name such as `days-80` uses.
 pub(super) const PERIOD: Span = Span::from_secs(120 * 86_400);
 
 /// A job, and the part of a record that it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobVariant {
-    /// The job with the parameters of its schemes.
+    /// The job that runs on spot instances, with the parameters of its checkpoint schemes.
     pub(super) job: SpotJob,
-    /// Beginning of the part, from the record's first price on; `None` if the whole record is used.
+    /// Beginning of the used part of a price record, as the time since the record's first price; `None` if the whole record is
+    /// used.
     pub(super) from: Option<Span>,
     /// Length of a block in weeks if the weeks of the record are resampled; `None` if they are not.
     pub(super) block: Option<usize>,

@@ -10,9 +10,9 @@ use super::draw::RecordDraw;
 use super::evidence::LifetimeEvidence;
 use super::{Figures, laws, number};
 
-/// Length of a step; a checkpoint and a restart take one step each.
+/// Length of a step in which the plans of checkpoints count time; a checkpoint and a restart take one step each.
 const STEP: Span = Span::from_secs(60);
-/// Number of steps in an hour.
+/// Number of one-minute steps in an hour.
 const HOUR: usize = 60;
 /// Length of the job of Figure 8a, in steps.
 const JOB: usize = 4 * HOUR;
@@ -24,26 +24,26 @@ const LONGEST: usize = 9;
 const JOBS: u64 = 10_000;
 /// Mean lifetime for which the paper computes its periodic checkpoints.
 const MTTF: Span = Span::from_secs(3_600);
-/// Work done again under periodic checkpoints in the authors' code, as a part of the job.
+/// Work done again under periodic checkpoints in the authors' code, as a fraction of the job's length.
 const AGAIN: f64 = 2.0 / 12.0;
 /// The printed schedule of the job of five hours: chunks in minutes.
 const PRINTED: [usize; 5] = [15, 28, 38, 59, 128];
 
-/// Rule for checkpoints.
+/// Rule for the times of checkpoints, and way to compute the expected makespan under the rule.
 #[derive(Clone, Copy)]
 enum CheckpointRule {
-    /// The dynamic program, with the expectation by its own rules.
+    /// Checkpoints by the paper's dynamic program; the expected makespan follows the program's own rules.
     Program(DpMode),
-    /// A period in steps, with the exact expectation.
+    /// Periodic checkpoints with this period in steps; the expected makespan is exact.
     Period(usize),
-    /// A period with the expectation as in the authors' code: its checkpoints, and a constant for
+    /// Periodic checkpoints, with the expected makespan as in the authors' code: the cost of its checkpoints, and a constant for
     /// the work done again.
     AsTheAuthors,
 }
 
 impl CheckpointRule {
-    /// Number of steps that a job of `job` steps spends on checkpoints if nothing fails; `None` if
-    /// it depends on the age.
+    /// Number of steps that a job of `job` steps spends on checkpoints if nothing fails; `None` if that number depends on the age
+    /// of the VM.
     fn checkpoints(self, job: usize) -> Option<f64> {
         match self {
             Self::Program(_) => None,
@@ -75,7 +75,7 @@ fn name_and_law(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, LAW))
 }
 
-/// Survival under a law, as far as a job that begins at this age needs it.
+/// Survival probabilities under a law, for all ages that matter to a job of `job` steps that begins at the age `age`, in steps.
 fn survival_for(law: &Lifetimes, job: usize, age: usize) -> Survival {
     let ages = Problem::ages(job, 1, 1, age);
     Survival::new(&|hours| law.law().cdf(hours), STEP, ages)
@@ -85,7 +85,8 @@ const fn problem(survival: &Survival, job: usize, age: usize, rules: Rules) -> P
     Problem { job, checkpoint: 1, restart: 1, age, rules, survival }
 }
 
-/// Expected makespans in minutes of a job that begins at each of these ages.
+/// Expected makespans in minutes of a job of `job` minutes that begins on a VM of each of these ages in minutes; `None` if one
+/// can't be computed.
 fn by_age(scheme: CheckpointRule, law: &Lifetimes, job: usize, ages: &[usize]) -> Option<Vec<f64>> {
     let oldest = ages.last().copied()?;
     let all = survival_for(law, job, oldest);
@@ -166,8 +167,8 @@ fn mode_named(name: &str) -> Option<DpMode> {
     }
 }
 
-/// The chunks of a job of five hours, and its real expected time: by the exact probabilities,
-/// independent of the recursion. The chunks are always those of the authors' law.
+/// The chunks of work between the checkpoints of a job of five hours, and the job's exact expected time, computed without the
+/// recursion. The chunks are always those of the authors' law.
 pub(super) fn schedule(
     name: &str,
     evidence: &LifetimeEvidence,
@@ -212,7 +213,8 @@ pub(super) fn schedule(
     Some(figures)
 }
 
-/// Simulated jobs of five hours beside the plan's expectation.
+/// Mean makespan of simulated jobs of five hours in minutes, and its ratio to the makespan that the plan expects; `None` if there
+/// is no such case.
 pub(super) fn simulated(name: &str, evidence: &LifetimeEvidence, seed: u64) -> Option<Figures> {
     let survival = survival_for(&evidence.law(LAW, RecordDraw::Whole)?, SCHEDULED, 0);
     let problem = problem(&survival, SCHEDULED, 0, mode_named(name)?.into());

@@ -6,14 +6,15 @@ use dormouse_units::RandomStream;
 /// The VMs from which a figure is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RecordDraw {
-    /// The recorded VMs.
+    /// The figure is computed from all recorded VMs.
     Whole,
-    /// A resample: as many VMs as recorded, drawn from them with this seed.
+    /// The figure is computed from a resample: as many VMs as recorded, drawn with replacement from the recorded ones with this
+    /// seed.
     Resample(u64),
 }
 
 impl RecordDraw {
-    /// The VMs of a group with this name. With one seed a group has the same resample for all
+    /// Returns the recorded VMs `all` of a group, or a resample of them. With one seed a group has the same resample for all
     /// figures.
     pub(super) fn pick<'a>(self, group: &str, all: Vec<&'a RecordedLife>) -> Vec<&'a RecordedLife> {
         let Self::Resample(seed) = self else { return all };

@@ -9,7 +9,7 @@ use dormouse_fit::{Curve, Family, Fit, Record, RecordedLife};
 use super::draw::RecordDraw;
 use super::laws;
 
-/// Hours of the day (Figure 2b): from 8 AM to 8 PM by the clock of the VM's zone.
+/// Hours that count as day and not as night (Figure 2b): from 8 AM to 8 PM by the clock of the VM's zone.
 const DAY: std::ops::Range<u32> = 8..20;
 
 /// The record of lifetimes, with the laws fitted to it and to its resamples, each computed once.
@@ -45,8 +45,8 @@ impl LifetimeEvidence {
         self.record.as_ref().map(|_| draw.pick(group, self.vms_of_group(group)))
     }
 
-    /// A law fitted to the preempted VMs of a group or of its resample; the fit to a resample starts from the fit to
-    /// the group.
+    /// A law fitted to the preempted VMs of a group or of its resample; the fit to a resample starts from the fit to the group.
+    /// `None` without a record, or if the law can't be fitted.
     pub(super) fn fit(&self, group: &str, family: Family, draw: RecordDraw) -> Option<Fit> {
         let key = (group.to_owned(), family, draw);
         let known = self.fits.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -70,7 +70,7 @@ impl LifetimeEvidence {
         self.fit(group, Family::Bathtub, draw).map(|fit| fit.lifetimes)
     }
 
-    /// The law with this name: a published one, or the bathtub fitted to the group with this name.
+    /// The law with this name: a published one, or the bathtub fitted to the group with this name. `None` if there is neither.
     pub(super) fn law(&self, name: &str, draw: RecordDraw) -> Option<Lifetimes> {
         let key = (name.to_owned(), draw);
         let known = self.laws.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();

@@ -8,27 +8,27 @@ use dormouse_units::{Ppm, RandomStream, Span};
 use super::draw::RecordDraw;
 use super::number;
 
-/// Longest life of Google's preemptible VMs, in hours.
+/// Longest lifetime of Google's preemptible VMs, in hours.
 pub(super) const LONGEST: usize = 24;
 
 /// A law that was fitted to a record and published.
 pub(super) struct PublishedLaw {
-    /// The fitted law.
+    /// The fitted law of the VMs' lifetimes.
     pub(super) lifetimes: Lifetimes,
     /// Number of preempted VMs that the law was fitted to; 0 if the law is not a fit, so that it has no uncertainty.
     vms: usize,
 }
 
-/// A bathtub with A in millionths, and b, τ1 and τ2 in hours, fitted to `vms` VMs.
+/// A bathtub with A in millionths, and b, τ1 and τ2 in hours, fitted to `vms` VMs; `None` if a time is not a valid span.
 fn bathtub_law(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<PublishedLaw> {
     let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
     let law = Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? };
     Some(PublishedLaw { lifetimes: Lifetimes::Bathtub(law), vms })
 }
 
-/// A published law by its name in cases.
+/// A published law by its name in cases; `None` if no published law has that name.
 pub(super) fn published(name: &str) -> Option<PublishedLaw> {
-    /// Number of all preempted VMs in the authors' record; the constant below counts those of type n1-highcpu-16.
+    /// Number of all preempted VMs in the authors' record; `HIGHCPU_16` is the number of those of type n1-highcpu-16.
     const ALL: usize = 717;
     const HIGHCPU_16: usize = 132;
     match name {

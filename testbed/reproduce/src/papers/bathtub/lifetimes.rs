@@ -10,7 +10,8 @@ use super::{Figures, number};
 /// Last age of Figure 1, in hours.
 const LAST: usize = 25;
 
-/// Distribution function F of a group by a law or as recorded (`GROUP/LAW`), by age.
+/// Distribution function F of a group's lifetimes at each hour of age, by a fitted law or as recorded (`GROUP/LAW`); `None` if
+/// there is no such case.
 pub(super) fn taken(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let (group, law) = of.split_once('/')?;
     let lives = evidence.lives(group, draw)?;
@@ -33,27 +34,25 @@ pub(super) fn taken(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> 
 
 /// End of the first phase of a VM's life in hours, by section 3.1.
 const EARLY: f64 = 3.0;
-/// Beginning of the last phase in hours. The text does not give it: it is as long before 24 h as
-/// the first phase lasts.
+/// Beginning of the last phase in hours. The text does not give it; we let the last phase before 24 h be as long as the first.
 const LATE: f64 = 21.0;
 /// Longest lifetime of a VM, in hours.
 const DAY: f64 = 24.0;
 
-/// Parts of the VMs that are preempted by the end of each of the three phases of life.
+/// Shares of the VMs (0 to 1) that are preempted by the end of each of the three phases of a VM's life.
 struct FailurePhases {
     early: f64,
     middle: f64,
 }
 
 impl FailurePhases {
-    /// The phases of a distribution over the age in hours.
+    /// Returns the phases of a lifetime distribution `cdf`, a function of the age in hours.
     fn of(cdf: &dyn Fn(f64) -> f64) -> Self {
         Self { early: cdf(EARLY), middle: cdf(LATE) }
     }
 
-    /// Per cent of all VMs per hour by which preemptions in the first and in the last phase exceed
-    /// those in the middle; the smaller of the two, so that it is positive only if there are three
-    /// phases.
+    /// Preemptions in per cent of all VMs per hour: the rate in the first or the last phase, whichever is lower, minus the rate in
+    /// the middle phase. It is positive only if there are three phases.
     fn contrast(&self) -> f64 {
         let Self { early, middle } = *self;
         let middle_rate = (middle - early) / (LATE - EARLY);
@@ -71,7 +70,7 @@ impl FailurePhases {
     }
 }
 
-/// Recorded figures of a group, and all laws fitted to its preempted VMs.
+/// Figures of a group's recorded lifetimes, and of all laws fitted to its preempted VMs; `None` without a record.
 pub(super) fn fits(group: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let lives = evidence.lives(group, draw)?;
     let mut figures = Figures::new();

@@ -9,11 +9,11 @@ use super::draw::RecordDraw;
 use super::evidence::LifetimeEvidence;
 use super::{Figures, number};
 
-/// Properties that confound a comparison: users who launch at night may launch another type
-/// elsewhere.
+/// Type, zone and part of the week of a VM, which would confound a comparison of groups: users who launch at night may launch
+/// another type elsewhere.
 type Stratum<'a> = [&'a str; 3];
 
-/// Difference of the mean lifetimes of two groups (`GROUP-over-GROUP`), in hours.
+/// Difference of the mean lifetimes of two groups (`GROUP-over-GROUP`), in hours; `None` without a record.
 pub(super) fn order(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let (one, other) = of.split_once("-over-")?;
     let (one, other) = (evidence.lives(one, draw)?, evidence.lives(other, draw)?);

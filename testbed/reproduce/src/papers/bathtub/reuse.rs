@@ -121,9 +121,9 @@ fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) 
     (1..laws::LONGEST).map(of).collect()
 }
 
-/// Failure probability on recorded VMs of n1-highcpu-32, with a policy that assumes their own law,
-/// that of n1-highcpu-16, or none: `own-model` or `other-model`, which use the corrected Eq. 8, or
-/// one of them followed by `-POLICY`. With `@swapped` the two types change places.
+/// Failure probability on VMs with the law of n1-highcpu-32. The policy assumes that law (`own-model`) or the law of n1-highcpu-16
+/// (`other-model`); `memoryless` has no policy. The policy is the corrected Eq. 8, or the one that a suffix `-POLICY` names. With
+/// `@swapped` the two types change places.
 pub(super) fn by_a_wrong_model(
     name: &str,
     evidence: &LifetimeEvidence,

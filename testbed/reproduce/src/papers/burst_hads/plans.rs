@@ -13,14 +13,14 @@ use dormouse_report::virtual_run::virtual_run;
 /// Makespan in seconds and cost in dollars.
 type Figures = (f64, f64);
 
-/// A stored plan: its stored figures, its figures here, and those of our plan.
+/// A plan stored in the authors' artifact: its stored figures, its figures in our runs, and the figures of our own plan.
 #[derive(Clone, Debug)]
 pub struct StoredPlan {
     /// Folder of the job and file of the plan, `JOB/FILE`.
     pub name: String,
-    /// Scheduler that made both plans.
+    /// Scheduler that made the stored plan, and our plan of the same job.
     pub scheduler: BagSchedulerName,
-    /// Figures in each of the [`WAYS`].
+    /// Makespan and cost of the plan, computed in each of the six [`WAYS`].
     pub figures: [Figures; 6],
 }
 

@@ -15,8 +15,8 @@ pub(super) use tables::{blocks, selections};
 /// Data file of this paper: its experiments, printed values and claims.
 pub(super) const DATA: &str = include_str!("paper.toml");
 
-/// Latencies of all schedulers in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more;
-/// each with the load of other programs meanwhile.
+/// Latencies of all schedulers in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more; each with the load of other
+/// programs on this host during the measurement.
 pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let (hosts, scenario) = case.split_once('/')?;
     let hosts = hosts.strip_prefix("hosts-")?.parse().ok()?;

@@ -59,7 +59,8 @@ fn next_least_cost(table: &HostTable, chosen: &[&TableVm]) -> Option<u64> {
     others.map(|set| total_cost(&set)).min()
 }
 
-/// Figures of the selection on a table: `victim-cost/cost_min`, and more.
+/// Figures of the VMs that each cost function selects on a host table: `victim-cost/cost_min`, and more; `None` if the case has no
+/// table.
 pub(crate) fn selections(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let table = table(case)?;
     let of_reading = |(name, _, weigher)| {

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use dormouse_estimate::Estimate;
 use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 
+use super::super::cause::in_runs;
 use super::super::figures::FigureRow;
 use super::super::finished::FinishedReproduction;
 use super::super::readings::{PaperReading, recommended};
 use super::tables;
 
-/// The best known reading: from this search, or recorded in the paper's data file.
+/// The best known reading: from this search, or recorded in the paper's data file; `None` if no reading is known.
 fn known_best(done: &FinishedReproduction) -> Option<&PaperReading> {
     match done.is_search() {
         true => recommended(&done.read),
@@ -34,8 +35,9 @@ pub(super) fn words(done: &FinishedReproduction) -> Vec<String> {
         ],
         Some(best) => {
             let by = source.map(|command| format!(", found by {command}")).unwrap_or_default();
+            let runs = in_runs(&done.trial_set);
             let mut lines = vec![
-                format!("under the best reading ({}{by}):", best.name()),
+                format!("under the best reading ({}{by}){runs}:", best.name()),
                 format!("  {}", tables::held_in_words(best)),
             ];
             lines.extend(tables::printable_in_words(best).map(|words| format!("  {words}")));
@@ -45,7 +47,7 @@ pub(super) fn words(done: &FinishedReproduction) -> Vec<String> {
     }
 }
 
-/// Blocks of the page on the best reading, with its figures and claims beside the default's.
+/// Blocks of the page on the best reading, with its figures and claims beside those of the default reading.
 pub(super) fn blocks(done: &FinishedReproduction) -> Vec<PageBlock> {
     let (words, figures) = (words(done), table(done));
     if figures.is_empty() {
@@ -75,12 +77,13 @@ fn explained(reading: &PaperReading) -> String {
 struct ComparedReadings<'a> {
     default: &'a FigureRow,
     best: Option<&'a FigureRow>,
-    /// Figures of other schedulers that are shown beside this one, from the same experiment.
+    /// Estimates by schedulers that are not in the paper, from the same experiment, shown beside the figure; `None` for a scheduler
+    /// that was not run.
     beside: Vec<Option<Estimate>>,
 }
 
-/// Table of printed figures: the paper's value, ours under the default and the best reading, and
-/// those of the schedulers that are shown beside; empty if neither is known.
+/// Table of printed figures: the paper's value, ours under the default and the best reading, and those of schedulers that are not
+/// in the paper. It is empty if neither the best reading nor such a scheduler has figures.
 pub(super) fn table(done: &FinishedReproduction) -> TypedTable {
     let best = known_best(done);
     let of_best: BTreeMap<_, &FigureRow> = best.map_or_else(BTreeMap::new, |best| {
@@ -204,8 +207,8 @@ impl AgainstPrinted<'_> {
     }
 }
 
-/// Our estimate with its interval, marked if a mean of as few runs as the paper has could not be the printed figure,
-/// or, if that is not known, if the estimate is beyond the tolerance.
+/// Our estimate with its interval, marked if the printed figure could not be the mean of as few of our runs as the paper averaged.
+/// If that is unknown, the estimate is marked if it is beyond the tolerance.
 fn shown_cell(row: &FigureRow, digits: usize) -> TableCell {
     let is_off = row.as_printed.map_or(row.is_beyond() == Some(true), |few| !few.is_within);
     let tone = if is_off { TextTone::Bad } else { TextTone::Plain };

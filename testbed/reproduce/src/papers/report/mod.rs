@@ -1,5 +1,5 @@
-//! Report of a reproduction: `table.csv`, `results.json`, `report.html`, a file for each figure,
-//! `readings.csv` of a search, and the text for a terminal.
+//! Report of a reproduction: `table.csv`, `results.json`, `claims.json`, `claims.md`, `report.html`, a file for each
+//! figure, `readings.csv` of a search, and the text for a terminal.
 
 mod best;
 mod holds;
@@ -7,10 +7,13 @@ mod page;
 mod plots;
 mod tables;
 
+use std::collections::BTreeMap;
+
 use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
 use super::finished::FinishedReproduction;
+use super::markdown::CLAIM_TABLES;
 use super::origin::RESULTS;
 use super::price_notes::{NO_PRICES, PriceNotes};
 use super::reference::CLAIMS;
@@ -29,8 +32,9 @@ pub(super) fn write(
     if !best.is_empty() {
         folder.write("best.csv", &best.to_csv())?;
     }
-    let claims = serde_json::json!(done.claim_list());
-    folder.write(CLAIMS, &format!("{claims:#}\n"))?;
+    let claims = done.claim_list();
+    folder.write(CLAIMS, &format!("{:#}\n", json!(claims)))?;
+    folder.write(CLAIM_TABLES, &claims.to_markdown())?;
     folder.write(RESULTS, &format!("{:#}\n", done.json()))?;
     folder.write("report.html", &page::page(done).to_html())?;
     for part in done.parts().filter(|part| !part.lines.is_empty()) {
@@ -48,7 +52,9 @@ impl FinishedReproduction {
             "what": self.what,
             "command": self.command,
             "origin": self.origin,
+            "default_reading": self.default,
             "seeds": self.seeds,
+            "under_fewer_seeds": self.under_fewer_seeds().into_iter().collect::<BTreeMap<_, _>>(),
             "inputs": self.inputs,
             "figures": tables::figures(self).to_json(),
             "claims": tables::claims(self).to_json(),
@@ -102,6 +108,9 @@ pub fn table(done: &FinishedReproduction, terminal: Terminal) -> String {
     }
     for record in done.price_records.iter().filter(|record| record.notes == [NO_PRICES]) {
         text += &format!("\n  {}: {NO_PRICES}", record.file);
+    }
+    for (part, seeds) in done.under_fewer_seeds() {
+        text += &format!("\n  {part}: {seeds} seeds, as more take long and show no more");
     }
     for (_, needs) in &done.without {
         text += &format!("\n  left out: {needs}");

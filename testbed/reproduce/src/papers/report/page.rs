@@ -2,15 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_estimate::{RULE, Verdict};
-use dormouse_view::{FigureCard, HtmlPage, PageBlock, TableColumn, TypedTable};
-use maud::html;
+use dormouse_estimate::RULE;
+use dormouse_view::plot::PanelChart;
+use dormouse_view::{HtmlPage, PageAnswer, PageBlock, TableColumn, TypedTable, number};
+use maud::{Markup, html};
 
 use super::super::figures::{FigureRow, FigureTally};
 use super::super::finished::FinishedReproduction;
+use super::super::paper::PaperPlot;
 use super::super::tolerance::TOLERANCE_RULE;
 use super::super::{FigureSource, opie};
 use super::{best, holds, plots, tables};
+
+/// Explanation of the drawings beside claims.
+const ABOUT_RANGES: &str = "Beside a claim: a band where it holds, a ring at the paper's figure, and our mean with its 95 % \
+    interval. It holds if the whole interval is in the band, fails if none of it is, and is open between. A click shows \
+    the paper's words, and how each was judged.";
 
 /// Explanation of the table of factors.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -39,20 +46,48 @@ const PRESETS: &str = "What the text says and what the authors' code does, each 
 pub(super) fn page(done: &FinishedReproduction) -> HtmlPage {
     let mut page =
         HtmlPage::new(format!("{} ({})", done.paper.title, done.what), done.paper.source.clone());
-    page.cards = cards(done);
-    page.section("What holds, and what does not", holds::blocks(done));
-    page.section("What was made, and how", done.paper.about.iter().map(PageBlock::text));
+    page.answers = answers(done);
+    let claims = holds::marks(done);
+    let (together, single): (Vec<_>, Vec<_>) =
+        done.paper.plots.iter().partition(|plot| plot.metrics.len() > 1);
+    let drawn = |plots: Vec<&PaperPlot>| -> Vec<Markup> {
+        plots.into_iter().filter_map(|plot| plots::of_cells(done, plot)).collect()
+    };
+    let (mut plots, mut by_run) = (drawn(together), drawn(single));
+    if plots.is_empty() {
+        std::mem::swap(&mut plots, &mut by_run);
+    }
+    let figures_of_parts = figures_of_parts(done);
+    let about_plots = match plots.is_empty() {
+        true => "",
+        false => {
+            "A bar through one of our means is its 95 % interval, where that is longer than the mark."
+        }
+    };
+    page.section(
+        "Charts: the paper's points and ours",
+        [PageBlock::ClaimStrip(claims.clone())]
+            .into_iter()
+            .chain(figures_of_parts)
+            .chain([PageBlock::Plots(plots), PageBlock::text(about_plots)]),
+    );
+    let has_range = claims.iter().any(|claim| claim.range.is_some());
+    let about = if has_range { ABOUT_RANGES } else { "" };
+    page.section(
+        "Claims: the paper's words, and ours",
+        [PageBlock::text(about), PageBlock::Claims(claims)],
+    );
+    page.section("Figures: printed and ours", figures(done));
+    page.detail("Charts of single runs", [PageBlock::Plots(by_run)]);
+    page.detail("What was made, and how", done.paper.about.iter().map(PageBlock::text));
     let missing =
         done.without.iter().map(|(_, needs)| PageBlock::text(format!("Left out: {needs}.")));
     page.section("What is not here", missing);
-    let plots = done.paper.plots.iter().filter_map(|plot| plots::of_cells(done, plot)).collect();
-    page.section("Plots", [PageBlock::Plots(plots)]);
-    page.section("Our figures beside the printed ones", figures(done));
     if done.parts().any(|part| part.own == Some(FigureSource::HostTables)) {
-        page.section("The host tables", opie::blocks());
+        page.detail("The host tables", opie::blocks());
     }
-    page.section(
-        "The paper's claims, and whether ours bear them out",
+    page.detail(
+        "How each claim was judged",
         [
             PageBlock::text(RULE),
             PageBlock::text(TOLERANCE_RULE),
@@ -61,25 +96,14 @@ pub(super) fn page(done: &FinishedReproduction) -> HtmlPage {
         .into_iter()
         .chain(tables::former_in_words(&done.ours).map(PageBlock::text)),
     );
-    page.section("Under the best reading, and beside simple rules", best::blocks(done));
-    page.section("Text and code beside the paper", presets(done));
-    page.section("What could explain a difference", explained(done));
-    let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {
-        let chart = plots::over_load(done, part);
-        let there = chart.panels.iter().flat_map(|p| &p.series).any(|s| !s.points.is_empty());
-        let blocks = [PageBlock::text(chart.title.clone()), PageBlock::Plots(chart.to_markup())];
-        blocks.into_iter().filter(move |_| there)
-    });
-    page.section("Figures", charts);
-    page.section("Live runs", live(done));
-    let every = PageBlock::Folded(
-        "Every figure, with its interval".to_owned(),
-        vec![PageBlock::Table(tables::figures(done))],
-    );
-    page.section("Every figure", [every]);
-    page.section("The records of prices", price_records(done));
-    page.section("A representative run of each cell", runs(done));
-    page.section("Reproduce", [
+    page.detail("Under the best reading, and beside simple rules", best::blocks(done));
+    page.detail("Text and code beside the paper", presets(done));
+    page.detail("What could explain a difference", explained(done));
+    page.detail("Live runs", live(done));
+    page.detail("Every figure, with its interval", [PageBlock::Table(tables::figures(done))]);
+    page.detail("The records of prices", price_records(done));
+    page.detail("A representative run of each cell", runs(done));
+    page.printed_detail("Reproduce", [
         PageBlock::Command(done.command.clone()),
         PageBlock::text(made_by(done)),
         PageBlock::text(format!("The last command into this folder took {}.", done.origin.took())),
@@ -100,33 +124,71 @@ fn made_by(done: &FinishedReproduction) -> String {
         none if none.is_empty() => "no file".to_owned(),
         some => some,
     };
-    format!("Made by {}, under seeds {first} to {last}, of {inputs}.", done.origin.made_by())
+    let fewer = done.under_fewer_seeds().into_iter();
+    let fewer: String = fewer.map(|(part, seeds)| format!(" ({part}: {seeds} seeds)")).collect();
+    format!("Made by {}, under seeds {first} to {last}{fewer}, of {inputs}.", done.origin.made_by())
 }
 
-fn cards(done: &FinishedReproduction) -> Vec<FigureCard> {
-    let figures = FigureTally::new(&done.ours.rows, None, false);
-    let of_claims = format!("of {}", done.ours.judged());
-    let claims = |heading: &str, verdict| {
-        FigureCard::new(heading, done.ours.count(verdict).to_string(), &*of_claims)
+/// The answers at the beginning: which claims hold, how near the printed figures are, and what was made.
+fn answers(done: &FinishedReproduction) -> Vec<PageAnswer> {
+    let mut answers = Vec::from_iter(holds::answer(done));
+    let tally = FigureTally::new(&done.ours.rows, None, false);
+    if tally.all() > 0 {
+        let tolerances: BTreeSet<_> = done
+            .ours
+            .rows
+            .iter()
+            .filter(|row| row.verdict.is_some() && !row.is_input)
+            .filter_map(|row| row.paper.map(|(_, t)| tables::tolerated(t)))
+            .collect();
+        let tolerances = tolerances.into_iter().collect::<Vec<_>>().join(" or ");
+        let near = format!(
+            "Of {} printed figures, each with a tolerance of {tolerances}, to which our 95 % interval is compared:",
+            tally.all()
+        );
+        let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        let mut answer = PageAnswer::new("How near are our figures?", near)
+            .count(
+                count(tally.within),
+                ["is near: the whole interval is within", "are near: the whole interval is within"],
+            )
+            .count(
+                count(tally.beyond),
+                ["is far: the whole interval is outside", "are far: the whole interval is outside"],
+            )
+            .count(
+                count(tally.open),
+                ["is open: more samples may decide", "are open: more samples may decide"],
+            );
+        if let Some(words) = tables::printable_in_words(&done.ours) {
+            answer = answer.item("To the last digit:", words);
+        }
+        answers.push(answer);
+    }
+    let (first, last) = done.seeds;
+    let samples = match done.parts().any(|part| part.own.is_some()) {
+        true => "samples, of all cells",
+        false => "runs, in virtual time",
     };
-    let mut cards = vec![
-        FigureCard::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
-        match done.parts().any(|part| part.own.is_some()) {
-            true => FigureCard::new("Samples", done.results.count().to_string(), "of all cells"),
-            false => FigureCard::new("Runs", done.results.count().to_string(), "in virtual time"),
-        },
-        claims("Claims that hold", Verdict::Holds),
-        claims("Claims that fail", Verdict::Fails),
-        claims("Claims left open", Verdict::Open),
-    ];
-    if done.ours.count(Verdict::Undecidable) > 0 {
-        cards.push(claims("Claims undecidable", Verdict::Undecidable));
-    }
-    if figures.all() > 0 {
-        let of = format!("of {} printed figures", figures.all());
-        cards.push(FigureCard::new("Figures beyond tolerance", figures.beyond.to_string(), of));
-    }
-    cards
+    let made = PageAnswer::new("What was run?", "")
+        .item(done.cells.len().to_string(), format!("cells, {}", done.paper.samples))
+        .item(number::grouped(&done.results.count().to_string()), samples)
+        .item(format!("{first} to {last}"), "are the seeds");
+    answers.push(made);
+    answers
+}
+
+/// The figures of the paper's parts: each a title and its panels.
+fn figures_of_parts(done: &FinishedReproduction) -> Vec<PageBlock> {
+    let parts = done.parts().filter(|part| !part.lines.is_empty());
+    let charts = parts.map(|part| plots::over_load(done, part));
+    let is_there = |chart: &PanelChart| {
+        chart.panels.iter().flat_map(|panel| &panel.series).any(|s| !s.points.is_empty())
+    };
+    let blocks = |chart: PanelChart| {
+        [PageBlock::text(chart.title.clone()), PageBlock::Plots(chart.to_markup())]
+    };
+    charts.filter(is_there).flat_map(blocks).collect()
 }
 
 fn figures(done: &FinishedReproduction) -> Vec<PageBlock> {

@@ -11,7 +11,8 @@ use super::super::own::FigureSource;
 use super::super::paper::{PaperPart, PaperPlot};
 use super::super::pattern::unique;
 
-/// A figure of the paper: a panel for each metric, with a line for each of the part's lines.
+/// A figure of the paper: a panel for each metric, with a line for each of the part's lines, and the values that the
+/// paper prints as rings of the line's colour.
 pub(super) fn over_load(done: &FinishedReproduction, part: &PaperPart) -> PanelChart {
     let cases = done.paper.cells_of(part);
     // Numbers of hosts grow tenfold.
@@ -20,22 +21,32 @@ pub(super) fn over_load(done: &FinishedReproduction, part: &PaperPart) -> PanelC
     } else {
         AxisScale::Linear
     };
+    let x_of = |case: &String| -> Option<f64> {
+        case.split('/').find_map(|word| word.strip_prefix(&*part.over.0)?.parse().ok())
+    };
     let metrics = cases.iter().flat_map(|case| done.paper.of_case(&part.metrics, case));
     let panels = unique(metrics).into_iter().map(|metric| {
         let line = |(colour, (name, cells)): (usize, &(String, String))| {
             let point = |case: &String| {
                 let ours = done.results.ours(case, metric)?;
                 let interval = ours.ci95;
-                let x =
-                    case.split('/').find_map(|word| word.strip_prefix(&*part.over.0)?.parse().ok());
                 Some(SeriesPoint {
                     interval,
                     name: case.clone(),
-                    ..SeriesPoint::new(x?, ours.mean)
+                    ..SeriesPoint::new(x_of(case)?, ours.mean)
                 })
             };
-            let points = done.paper.expand(cells).iter().filter_map(point).collect();
-            PointSeries { name: name.clone(), colour, look: PointLook::Line, points }
+            let cells = done.paper.expand(cells);
+            let points = cells.iter().filter_map(point).collect();
+            let ours = PointSeries { name: name.clone(), colour, look: PointLook::Line, points };
+            let printed = |case: &String| {
+                let (y, _) = done.paper.printed(case, metric)?;
+                let name = format!("{case}, the paper's");
+                Some(SeriesPoint { name, ..SeriesPoint::new(x_of(case)?, y) })
+            };
+            let points = cells.iter().filter_map(printed).collect();
+            let name = "the paper's".to_owned();
+            [ours, PointSeries { name, colour, look: PointLook::Ring, points }]
         };
         let (heading, _) = done.paper.words_of(metric);
         // Response times grow tenfold towards full load: on a linear axis low loads would be one
@@ -46,7 +57,7 @@ pub(super) fn over_load(done: &FinishedReproduction, part: &PaperPart) -> PanelC
             title: heading.to_owned(),
             x: PlotAxis::new(&part.over.1, x),
             y: PlotAxis::new(heading, scale),
-            series: part.lines.iter().enumerate().map(line).collect(),
+            series: part.lines.iter().enumerate().flat_map(line).collect(),
             ..ChartPanel::default()
         }
     });
@@ -55,7 +66,7 @@ pub(super) fn over_load(done: &FinishedReproduction, part: &PaperPart) -> PanelC
     PanelChart { title: format!("{} ({})", part.title, part.name), panels: panels.collect() }
 }
 
-/// A plot of several cells: single runs, means, the paper's values, and live runs.
+/// A plot of several cells: single runs, means, the paper's values, and live runs. `None` if no cell of the plot has samples.
 pub(super) fn of_cells(done: &FinishedReproduction, plot: &PaperPlot) -> Option<Markup> {
     let cases = done.paper.expand(&plot.cells);
     let cases: Vec<String> =
@@ -134,7 +145,7 @@ fn scatter_plot(
             series.push(PointSeries { name: name.to_owned(), colour, look, points });
         };
         add("", PointLook::Tie, ties.collect());
-        add("", PointLook::Sample, of().flat_map(run).collect());
+        add("a run", PointLook::Sample, of().flat_map(run).collect());
         add(&format!("{scheduler}, mean"), PointLook::Mean, means.collect());
         add("the paper's", PointLook::Ring, papers.collect());
         add("live run", PointLook::Live, live.collect());

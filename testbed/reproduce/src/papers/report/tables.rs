@@ -99,11 +99,11 @@ struct TableLine<'a> {
     role: &'static str,
     as_printed: Option<AsPrinted>,
     cause: Option<String>,
-    /// The claim of the line.
+    /// The claim of the line; `None` for the line of a figure.
     claim: Option<&'a JudgedClaim>,
 }
 
-/// Whether a mean of as few of our runs as the paper averaged could be the printed value, in a word; empty if unknown.
+/// Whether the printed value could be the mean of as few of our runs as the paper averaged, in a word; empty if unknown.
 pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     match few {
         Some(few) if few.is_within => "possible",
@@ -112,13 +112,13 @@ pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     }
 }
 
-/// Cause of a claim that does not hold, in words.
+/// Cause of a claim that does not hold, in words; `None` if the claim needs no cause.
 pub(super) fn cause(done: &FinishedReproduction, judged: &JudgedClaim) -> Option<String> {
     ClaimCause::find(&done.paper, judged, done.as_trials())
         .map(|cause| cause.words(&judged.claim.tried))
 }
 
-/// Figure of a claim; for a claim about several cells, their number.
+/// Figure of a claim; for a claim about each of several cells, their number. `None` if the claim has neither.
 fn claim_figure(judged: &JudgedClaim) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let all = (judged.claim.is_about_each() && judged.verdict != Verdict::Silent)
@@ -262,7 +262,7 @@ fn has_few_runs(done: &FinishedReproduction) -> bool {
     done.ours.claims.iter().any(|of| of.as_printed.is_some())
 }
 
-/// Columns at the beginning of both tables of claims.
+/// Table of numbered claims with the columns that the short and the full table of claims begin with.
 fn judged_claims(done: &FinishedReproduction) -> TableOf<(u64, &JudgedClaim)> {
     TypedTable::with_rows((1_u64..).zip(&done.ours.claims))
         .column(TableColumn::count("no."), |(n, _)| *n)
@@ -329,10 +329,14 @@ fn held_counts(reading: &PaperReading) -> String {
     part_of((reading.count(Verdict::Holds), reading.judged()))
 }
 
-/// Name and changes of a reading; the text itself is one of the presets.
+/// Name and changes of a reading; the reading without factors that is not made by a search is called `text`.
 fn name_and_changes(done: &FinishedReproduction, reading: &PaperReading) -> (String, String) {
     if reading.factors.is_empty() && !done.is_search() {
-        return ("text".to_owned(), "the text, where it and the code differ".to_owned());
+        let but = match done.default.join(", ") {
+            none if none.is_empty() => String::new(),
+            names => format!(", but for {names}"),
+        };
+        return ("text".to_owned(), format!("the text, where it and the code differ{but}"));
     }
     (reading.name(), reading.about())
 }
@@ -421,7 +425,7 @@ pub(super) fn live(done: &FinishedReproduction) -> TypedTable {
     let digits = |row: &LiveFigure<'_>| done.paper.words_of(&row.metric).1;
     TypedTable::with_rows(figures)
         .column(TableColumn::text("case"), |row| row.run.case())
-        .column(TableColumn::count("seed"), |row| row.run.seed)
+        .column(TableColumn::count("seed").as_name(), |row| row.run.seed)
         .column(TableColumn::text("figure"), |row| done.paper.words_of(&row.metric).0.to_owned())
         .column(TableColumn::text("live"), |row| fixed(row.ours, digits(row)))
         .column(TableColumn::text("virtual, same seed").named("same_seed"), |row| {
@@ -444,8 +448,8 @@ pub(super) fn live(done: &FinishedReproduction) -> TypedTable {
         .into()
 }
 
-/// Counts of claims by verdict, of figures by tolerance, and of what few runs could print, one line
-/// each.
+/// Counts of claims by verdict, of figures by tolerance, and of printed values that could be the mean of as few of our runs as the
+/// paper averaged; one line each.
 pub(super) fn summary(done: &FinishedReproduction) -> String {
     let mut lines = vec![format!("  {}", held_in_words(&done.ours))];
     let figures = FigureTally::new(&done.ours.rows, None, false);
@@ -491,15 +495,15 @@ pub(super) fn held_in_words(reading: &PaperReading) -> String {
     format!("of {judged} claims {hold} hold, {fail} fail, {open} are open{beside}")
 }
 
-/// Number of printed figures and of claims' figures that as few of our runs as the paper's could
-/// print, in words; `None` if the paper does not tell its number of runs.
+/// How many printed figures, and how many figures of claims, could be the mean of as few of our runs as the paper averaged, in
+/// words; `None` if the paper does not tell its number of runs.
 pub(super) fn printable_in_words(reading: &PaperReading) -> Option<String> {
     let figures = FigureTally::new(&reading.rows, None, false);
     let claims: Vec<AsPrinted> = reading.claims.iter().filter_map(|of| of.as_printed).collect();
     let within = claims.iter().filter(|few| few.is_within).count();
     let runs = claims.first().or(reading.rows.iter().find_map(|row| row.as_printed.as_ref()))?.runs;
     Some(format!(
-        "a mean of {runs} of our runs may have the printed value of {} of {} figures of tables, and of {within} of {} figures of claims",
+        "{} of {} figures of tables, and {within} of {} of claims, may be means of {runs} of our runs",
         figures.as_printed,
         figures.of_few_runs,
         claims.len()

@@ -12,7 +12,8 @@ use super::super::limits::{NAMES, PlotLimit, limits};
 use super::super::mark::colour;
 use super::super::svg::{Px, SvgDrawing, text, title};
 use super::super::text::width;
-use super::layout::{GanttLayout, LABELLED, RIGHT, WIDTH};
+use super::animate::ChartPlay;
+use super::layout::{GanttLayout, GanttShape, LABELLED, RIGHT};
 use super::{
     BarFill, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, LaneMeasure,
     MarkKind,
@@ -21,47 +22,74 @@ use crate::number::short;
 
 /// Greatest number of links that are drawn with arrow heads; if there are more, links are thin and have none.
 const MANY_LINKS: usize = 150;
+/// Greatest number of bars of a chart that a page has in a second shape.
+const MOST_ON_A_PHONE: usize = 1_500;
 
 impl GanttChart {
     /// The chart as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        self.draw().file()
+        self.draw(None, GanttShape::Wide).file()
     }
 
-    /// The chart as markup for a page.
+    /// The chart as markup for a page: for a wide screen, and, if it has few enough bars, again for a phone's.
     #[must_use]
     pub fn to_markup(&self) -> Markup {
-        self.draw().inline()
+        let wide = self.draw(None, GanttShape::Wide).inline();
+        if self.bars.len() > MOST_ON_A_PHONE {
+            return wide;
+        }
+        let narrow = self.draw(None, GanttShape::Narrow).inline();
+        html! { div.on-wide { (wide) } div.on-narrow { (narrow) } }
     }
 
-    fn draw(&self) -> SvgDrawing {
-        let (keys, keys_height) = legend(&self.entries(), (14.0, 50.0), WIDTH - RIGHT);
+    /// The chart as it stands, or as a chart that plays.
+    pub(super) fn draw(&self, play: Option<&ChartPlay<'_>>, shape: GanttShape) -> SvgDrawing {
+        let wide = shape.width();
         let end = seconds(self.window.1);
         let (shown, later): (Vec<_>, Vec<_>) = self.limits.iter().partition(|l| l.at <= end);
         let at = |l: &PlotLimit| self.unit.words(l.at, 0);
         let named = |l: &PlotLimit| PlotLimit { name: format!("{} {}", l.name, at(l)), at: l.at };
         let shown: Vec<_> = shown.into_iter().map(named).collect();
-        let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
-        let layout = GanttLayout::new(self, top);
-        let x = self.axis(&layout);
-        let (first, bottom) = (top - 4.0, layout.bottom + 2.0);
         let lead = match later.as_slice() {
             [] => self.lead.clone(),
             later => {
                 let words = later.iter().map(|i| format!("{} at {}", i.name, at(i)));
-                format!("{} · {}", self.lead, words.collect::<Vec<_>>().join(", "))
+                format!("{} · {}", self.lead, words.collect::<Vec<_>>().join(" · "))
             }
         };
+        let leads = match shape {
+            GanttShape::Wide => vec![lead.clone()],
+            GanttShape::Narrow => lines_of(&lead, wide - RIGHT - 14.0),
+        };
+        let lead_lines = (0_u32..).zip(&leads);
+        let keys_top = 36.0 + lead_lines.clone().map(|_| 14.0).sum::<f64>();
+        let (keys, keys_height) = legend(&self.entries(), (14.0, keys_top), wide - RIGHT);
+        let top = keys_top + 8.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
+        let layout = GanttLayout::new(self, top, shape);
+        let x = self.axis(&layout);
+        let (first, bottom) = (top - 4.0, layout.bottom + 2.0);
         let bars = || self.bars.iter().filter(|bar| self.is_shown(bar.from, bar.until));
         let content = html! {
             (text((14.0, 23.0), "title", &self.title))
-            (text((14.0, 41.0), "dim", &lead))
+            @match play {
+                Some(play) => (play.lead(&lead, &x)),
+                None => {
+                    @for (n, line) in lead_lines { (text((14.0, 41.0 + 14.0 * f64::from(n)), "dim", line)) }
+                }
+            }
             (keys)
-            @for (n, lane) in self.lanes.iter().enumerate() { (lane_frame(n, lane, &layout, &x)) }
+            @for (n, lane) in self.lanes.iter().enumerate() {
+                @match play.and_then(|play| play.lane_style(lane)) {
+                    Some(style) => g.comes style=(style) { (lane_frame(n, lane, &layout, &x)) },
+                    None => (lane_frame(n, lane, &layout, &x)),
+                }
+            }
             (x.draw("grid", (first, bottom), bottom + 15.0))
             @for (n, lane) in self.lanes.iter().enumerate() {
-                @if let Some(measure) = &lane.measure { (measure_markup(measure, lane, layout.measure(n, lane), &x)) }
+                @if let Some(measure) = &lane.measure {
+                    (measure_markup(measure, lane, layout.measure(n, lane), &x, shape == GanttShape::Wide))
+                }
             }
             g.thin-rows[layout.row < 6.0] {
                 @for bar in bars() { (self.bar(bar, &layout, &x)) }
@@ -74,16 +102,21 @@ impl GanttChart {
             }
             // Labels come above links and marks, which would run through the letters.
             @for bar in bars().filter(|bar| !bar.label.is_empty()) { (self.label(bar, &layout, &x)) }
+            @if let Some(play) = play { (play.curtain(&x, (first, bottom))) }
             (limits(&shown, &x, (first + 1.0, bottom)))
         };
         let label = format!("Gantt chart: {}", self.title);
-        SvgDrawing { width: WIDTH, height: bottom + 24.0, label, content }
+        SvgDrawing { width: wide, height: bottom + 24.0, label, content }
     }
 
     fn axis(&self, layout: &GanttLayout) -> LaidAxis {
         let (from, until) = (seconds(self.window.0), seconds(self.window.1));
         let until = if until > from { until } else { from + 1.0 };
-        LaidAxis::exactly(AxisScale::Time(self.unit), (from, until), (layout.left, WIDTH - RIGHT))
+        LaidAxis::exactly(
+            AxisScale::Time(self.unit),
+            (from, until),
+            (layout.left, layout.shape.width() - RIGHT),
+        )
     }
 
     fn is_shown(&self, from: Time, until: Time) -> bool {
@@ -127,7 +160,7 @@ impl GanttChart {
         entries
     }
 
-    /// A bar: one path over all its blocks.
+    /// Draws a bar as one path over all of its blocks of rows.
     fn bar(&self, bar: &GanttBar, layout: &GanttLayout, x: &LaidAxis) -> Markup {
         let Some(lane) = self.lane(bar.place.lane) else { return Markup::default() };
         let (from, wide) = bar_extent(bar, x);
@@ -193,7 +226,23 @@ impl GanttChart {
     }
 }
 
-fn seconds(at: Time) -> f64 {
+/// The parts of a line of figures, in lines that are at most this many pixels wide.
+fn lines_of(lead: &str, most: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in lead.split(" · ") {
+        let longer = lines.last().map(|line| format!("{line} · {part}"));
+        match longer.filter(|longer| width(longer, 11.0) <= most) {
+            None => lines.push(part.to_owned()),
+            Some(longer) => {
+                lines.pop();
+                lines.push(longer);
+            }
+        }
+    }
+    lines
+}
+
+pub(super) fn seconds(at: Time) -> f64 {
     at.as_secs_f64()
 }
 
@@ -247,6 +296,10 @@ fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) ->
             }
         }
         @match layout.lines(n) {
+            _ if layout.shape == GanttShape::Narrow => {
+                (text((14.0, top - 4.0), "head", &lane.name))
+                (text((14.0 + width(&lane.name, 12.0) + 10.0, top - 4.0), "small", &lane.about))
+            }
             0 => {}
             1 => (text((14.0, top + (height / 2.0 + 4.0).min(11.0)), "", &lane.name)),
             _ => {
@@ -263,12 +316,13 @@ fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) ->
     }
 }
 
-/// A quantity over time, with its scale where there is room.
+/// Markup of the quantity over time below a lane's rows, with its scale where there is room.
 fn measure_markup(
     measure: &LaneMeasure,
     lane: &GanttLane,
     (top, bottom): (f64, f64),
     x: &LaidAxis,
+    has_scale: bool,
 ) -> Markup {
     let Some(first) = measure.points.first() else { return Markup::default() };
     let most = measure.points.iter().map(|p| p.1).fold(1e-9, f64::max);
@@ -283,7 +337,7 @@ fn measure_markup(
     let words = format!("{}: {}, at most {}", lane.name, measure.name, short(most));
     html! {
         path class="item measure" d=(d) { (title(&words)) }
-        @if bottom - top >= LABELLED {
+        @if has_scale && bottom - top >= LABELLED {
             (text((from - 4.0, top + 7.0), "end small", &short(most)))
             (text((from - 4.0, bottom), "end small", "0"))
         }

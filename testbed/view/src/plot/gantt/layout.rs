@@ -7,10 +7,32 @@ use super::{GanttChart, GanttLane, GanttPlace};
 
 pub(super) const WIDTH: f64 = 1_240.0;
 pub(super) const RIGHT: f64 = 18.0;
+/// Width of a chart for a phone, in pixels, and height of the line with a lane's name above its rows.
+const NARROW: f64 = 400.0;
+const NAME_ABOVE: f64 = 15.0;
+
+/// Shape of a chart: that of pages and files, with the names of lanes at their left, or that of a phone's screen, with the names
+/// above their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GanttShape {
+    Wide,
+    Narrow,
+}
+
+impl GanttShape {
+    /// Width of the chart, in pixels.
+    pub(super) const fn width(self) -> f64 {
+        match self {
+            Self::Wide => WIDTH,
+            Self::Narrow => NARROW,
+        }
+    }
+}
 /// Height of all rows together in pixels, unless the height of a row would leave the range `ROW`.
 const HEIGHT: f64 = 900.0;
 const ROW: (f64, f64) = (2.5, 15.0);
-/// Height of a lane's measure, in rows; the measure has labels if it is at least `LABELLED` pixels high.
+/// Height of the quantity over time that is drawn below a lane's rows, in heights of a row; from `LABELLED` pixels on it has
+/// labels.
 const MEASURE: f64 = 1.5;
 pub(super) const LABELLED: f64 = 15.0;
 /// Height of a line for a lane's name (`NAME`), and of both lines of its text (`TWO_LINES`), in pixels.
@@ -20,27 +42,34 @@ const TWO_LINES: f64 = 24.0;
 /// Tops and heights of lanes and rows, in pixels.
 #[derive(Clone, Debug)]
 pub(super) struct GanttLayout {
-    /// Left end of the axis of time.
+    /// Left end of the axis of time, in pixels.
     pub(super) left: f64,
-    /// Top and height of each lane, its measure included.
+    /// Top and height of each lane in pixels, including the quantity over time that may be drawn below its rows.
     lanes: Vec<(f64, f64)>,
-    /// Height of a row.
+    /// Height of a row, in pixels.
     pub(super) row: f64,
     pub(super) bottom: f64,
+    pub(super) shape: GanttShape,
 }
 
 impl GanttLayout {
-    pub(super) fn new(gantt: &GanttChart, top: f64) -> Self {
+    pub(super) fn new(gantt: &GanttChart, top: f64, shape: GanttShape) -> Self {
         let all: f64 = gantt.lanes.iter().map(units).sum();
         let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, ROW.1);
         // The gap between lanes gives a lane's two lines room where lanes are few.
         let gap = (row * 0.4).min(6.0);
+        let is_wide = shape == GanttShape::Wide;
+        let (above, least) = match is_wide {
+            true if row >= ROW.1 => (0.0, TWO_LINES),
+            true => (0.0, 0.0),
+            false => (NAME_ABOVE, 0.0),
+        };
         let mut y = top;
         let mut lanes = Vec::new();
         for lane in &gantt.lanes {
-            let height = (units(lane) * row).max(if row >= ROW.1 { TWO_LINES } else { 0.0 });
-            lanes.push((y, height));
-            y += height + gap;
+            let height = (units(lane) * row).max(least);
+            lanes.push((y + above, height));
+            y += above + height + gap;
         }
         let text = |lane: &GanttLane| {
             let numbers = if lane.is_numbered { 30.0 } else { 0.0 };
@@ -48,15 +77,26 @@ impl GanttLayout {
         };
         let scale = if gantt.lanes.iter().any(|l| l.measure.is_some()) { 26.0 } else { 0.0 };
         let left = gantt.lanes.iter().map(text).fold(40.0, f64::max) + scale;
-        Self { left: (14.0 + left + 10.0).min(300.0), lanes, row, bottom: y }
+        let is_numbered = gantt.lanes.iter().any(|lane| lane.is_numbered);
+        let left = match is_wide {
+            true => (14.0 + left + 10.0).min(300.0),
+            false => {
+                if is_numbered {
+                    32.0
+                } else {
+                    14.0
+                }
+            }
+        };
+        Self { left, lanes, row, bottom: y, shape }
     }
 
-    /// Top and height of a lane.
+    /// Top and height of a lane, in pixels.
     pub(super) fn lane(&self, n: usize) -> (f64, f64) {
         self.lanes.get(n).copied().unwrap_or((self.bottom, 0.0))
     }
 
-    /// Tops and heights of a place's blocks of rows.
+    /// Tops and heights, in pixels, of a place's blocks of rows.
     pub(super) fn blocks<'a>(
         &'a self,
         lane: &'a GanttLane,
@@ -79,12 +119,12 @@ impl GanttLayout {
         })
     }
 
-    /// The middle of the first row of a place.
+    /// Vertical position, in pixels, of the middle of the first row of a place.
     pub(super) fn middle(&self, lane: &GanttLane, place: &GanttPlace) -> f64 {
         self.blocks(lane, place).next().map_or(self.bottom, |(y, h)| y + h / 2.0)
     }
 
-    /// Top and bottom of a lane's measure.
+    /// Top and bottom, in pixels, of the quantity over time that is drawn below a lane's rows.
     pub(super) fn measure(&self, n: usize, lane: &GanttLane) -> (f64, f64) {
         let top = self.lane(n).0 + f64::from(lane.rows) * self.row;
         (top + 2.0_f64.min(self.row * 0.15), top + MEASURE * self.row)

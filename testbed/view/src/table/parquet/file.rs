@@ -10,7 +10,7 @@ use parquet::schema::types::Type;
 
 use super::super::{CellValue, ColumnKind, TableCell, TableColumn, TypedTable};
 
-/// Encodes a table that already has the columns of a file.
+/// Encodes a table that already has the columns of a file as Parquet.
 pub(super) fn encode(table: &TypedTable) -> Result<Vec<u8>> {
     let fields = table.columns.iter().map(|column| {
         let (physical, converted) = match column.kind {
@@ -39,7 +39,7 @@ pub(super) fn encode(table: &TypedTable) -> Result<Vec<u8>> {
     file.into_inner()
 }
 
-/// A column's values, missing ones included.
+/// Writes a column's values to the file, and marks missing ones.
 fn write<T: DataType>(
     mut to: SerializedColumnWriter<'_>,
     all: impl Iterator<Item = Option<T::T>>,

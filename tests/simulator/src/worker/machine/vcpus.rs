@@ -1,9 +1,10 @@
-//! The vCPUs of a simulated VM and the programs on them: how fast each program computes, and when it ends.
+//! The vCPUs of a simulated VM: how fast each program on them computes.
 
 use std::collections::BTreeMap;
 
 use dormouse_vm::life::TierSlot;
-use dormouse_worker::process::ProcessEnd;
+
+use super::programs::{Doom, SimulatedProgram};
 
 /// A whole host core, in ppm.
 const CORE: u32 = 1_000_000;
@@ -28,164 +29,16 @@ struct SlotSettings {
     charged_ns: u64,
 }
 
-/// A process of a program, with its work in nanoseconds of CPU time.
-#[derive(Clone, Debug)]
-pub(super) struct SimulatedRank {
-    pub(super) vcpu: u32,
-    pub(super) slot: TierSlot,
-    /// The whole work, as the progress page states it.
-    pub(super) whole_ns: u64,
-    /// The work after which the process really ends.
-    pub(super) end_ns: u64,
-    pub(super) worked_ns: u64,
-}
-
-/// What goes wrong with a program before its work is done; the number is the CPU time of its first process at that
-/// point, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Doom {
-    Hangs(u64),
-    Fails(u64),
-}
-
-/// The stage of a program; the number is the real time left in it, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Computes,
-    /// All processes have reached a barrier, at which the network delays them.
-    Waits(u64),
-    /// The work is done, and the program is about to end.
-    Lingers(u64),
-    Hangs,
-    Over(ProcessEnd),
-}
-
-/// A program of one process, or a job of several processes that meet at the end of each phase.
-#[derive(Clone, Debug)]
-pub(super) struct SimulatedProgram {
-    pub(super) ranks: Vec<SimulatedRank>,
-    pub(super) phases: u32,
-    /// Phases that have begun.
-    pub(super) begun: u32,
-    /// Real nanoseconds for which the program waits at the end of each phase.
-    pub(super) waits_ns: u64,
-    /// Real nanoseconds from the end of the program's work to the program's end.
-    pub(super) lingers_ns: u64,
-    pub(super) doom: Option<Doom>,
-    /// Whether the program ends without an answer.
-    pub(super) fails: bool,
-    stands: bool,
-    dies_in_ns: Option<u64>,
-    stage: Stage,
-}
-
-impl SimulatedProgram {
-    pub(super) fn new(ranks: Vec<SimulatedRank>, phases: u32, begun: u32, waits_ns: u64) -> Self {
-        Self {
-            ranks,
-            phases: phases.max(1),
-            begun: begun.max(1),
-            waits_ns,
-            lingers_ns: 0,
-            doom: None,
-            fails: false,
-            stands: false,
-            dies_in_ns: None,
-            stage: Stage::Computes,
-        }
-    }
-
-    /// Whether the program's work is done.
-    pub(super) fn is_through(&self) -> bool {
-        matches!(self.stage, Stage::Lingers(_) | Stage::Over(ProcessEnd::Exited(_)))
-    }
-
-    /// How the program ended; `None` if it has not.
-    pub(super) fn ended(&self) -> Option<ProcessEnd> {
-        match self.stage {
-            Stage::Over(ended) => Some(ended),
-            _ => None,
-        }
-    }
-
-    /// CPU time that all processes of the program have worked, and their whole work, in nanoseconds.
-    pub(super) fn worked(&self) -> (u64, u64) {
-        let sum = |of: fn(&SimulatedRank) -> u64| self.ranks.iter().map(of).sum();
-        (sum(|it| it.worked_ns), sum(|it| it.whole_ns))
-    }
-
-    /// The work of a process at the end of the present phase, in nanoseconds of CPU time.
-    fn target(&self, rank: &SimulatedRank) -> u64 {
-        let part = u128::from(rank.end_ns) * u128::from(self.begun) / u128::from(self.phases);
-        u64::try_from(part).unwrap_or(u64::MAX).min(rank.end_ns)
-    }
-
-    fn wants(&self, rank: &SimulatedRank) -> bool {
-        self.stage == Stage::Computes && !self.stands && rank.worked_ns < self.target(rank)
-    }
-
-    /// Moves the program to its next stage if the present one is over; returns whether it is.
-    fn settle(&mut self) -> bool {
-        if self.dies_in_ns == Some(0) {
-            self.dies_in_ns = None;
-            self.stage = Stage::Over(ProcessEnd::Killed(9));
-            return true;
-        }
-        if let (Stage::Computes, Some(doom), Some(first)) =
-            (self.stage, self.doom, self.ranks.first())
-        {
-            match doom {
-                Doom::Hangs(at) if first.worked_ns >= at => self.stage = Stage::Hangs,
-                Doom::Fails(at) if first.worked_ns >= at => {
-                    self.stage = Stage::Over(ProcessEnd::Exited(2));
-                }
-                _ => {}
-            }
-        }
-        self.stage = match self.stage {
-            Stage::Computes if self.ranks.iter().all(|it| it.worked_ns >= self.target(it)) => {
-                Stage::Waits(self.waits_ns)
-            }
-            Stage::Waits(0) if self.begun >= self.phases => Stage::Lingers(self.lingers_ns),
-            Stage::Waits(0) => {
-                self.begun += 1;
-                Stage::Computes
-            }
-            Stage::Lingers(0) => Stage::Over(ProcessEnd::Exited(if self.fails { 2 } else { 0 })),
-            _ => return false,
-        };
-        true
-    }
-
-    /// Real nanoseconds until the program changes its stage other than by computing; `None`: it does not.
-    fn next_ns(&self) -> Option<u64> {
-        let stage = match self.stage {
-            Stage::Waits(left) | Stage::Lingers(left) if !self.stands => Some(left),
-            _ => None,
-        };
-        stage.into_iter().chain(self.dies_in_ns).min()
-    }
-
-    fn pass(&mut self, ns: u64) {
-        if let Some(left) = &mut self.dies_in_ns {
-            *left = left.saturating_sub(ns);
-        }
-        if let (false, Stage::Waits(left) | Stage::Lingers(left)) = (self.stands, &mut self.stage) {
-            *left = left.saturating_sub(ns);
-        }
-    }
-}
-
 /// All vCPUs of a VM, and its programs by process id.
 #[derive(Debug, Default)]
-pub(super) struct Vcpus {
+pub(in crate::worker) struct Vcpus {
     all: Vec<Vcpu>,
-    pub(super) programs: BTreeMap<i32, SimulatedProgram>,
-    pub(super) is_frozen: bool,
+    pub(in crate::worker) programs: BTreeMap<i32, SimulatedProgram>,
+    pub(in crate::worker) is_frozen: bool,
 }
 
 impl Vcpus {
-    pub(super) fn new(count: u32) -> Self {
+    pub(in crate::worker) fn new(count: u32) -> Self {
         let mut vcpu = Vcpu::default();
         vcpu.slots[0].is_foreground = true;
         Self { all: vec![vcpu; count as usize], ..Self::default() }
@@ -195,7 +48,12 @@ impl Vcpus {
         self.all.get_mut(vcpu as usize)?.slots.get_mut(place_of(slot))
     }
 
-    pub(super) fn set_quota(&mut self, vcpu: u32, quota: Option<u32>, caps: [Option<u32>; 2]) {
+    pub(in crate::worker) fn set_quota(
+        &mut self,
+        vcpu: u32,
+        quota: Option<u32>,
+        caps: [Option<u32>; 2],
+    ) {
         if let Some(vcpu) = self.all.get_mut(vcpu as usize) {
             vcpu.quota = quota;
             for (slot, cap) in vcpu.slots.iter_mut().zip(caps) {
@@ -204,39 +62,51 @@ impl Vcpus {
         }
     }
 
-    pub(super) fn set_foreground(&mut self, vcpu: u32, slot: TierSlot, is_foreground: bool) {
+    pub(in crate::worker) fn set_foreground(
+        &mut self,
+        vcpu: u32,
+        slot: TierSlot,
+        is_foreground: bool,
+    ) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.is_foreground = is_foreground;
         }
     }
 
-    pub(super) fn set_held(&mut self, vcpu: u32, slot: TierSlot, is_held: bool) {
+    /// Makes a slot the foreground of its vCPU.
+    pub(in crate::worker) fn promote(&mut self, vcpu: u32, slot: TierSlot) {
+        for other in TierSlot::BOTH {
+            self.set_foreground(vcpu, other, other == slot);
+        }
+    }
+
+    pub(in crate::worker) fn set_held(&mut self, vcpu: u32, slot: TierSlot, is_held: bool) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.is_held = is_held;
         }
     }
 
     /// Counts one operation more, or one less, that needs a slot without a quota.
-    pub(super) fn lift(&mut self, vcpu: u32, slot: TierSlot, lifts: bool) {
+    pub(in crate::worker) fn lift(&mut self, vcpu: u32, slot: TierSlot, lifts: bool) {
         if let Some(slot) = self.slot(vcpu, slot) {
             slot.lifts = if lifts { slot.lifts + 1 } else { slot.lifts.saturating_sub(1) };
         }
     }
 
-    pub(super) fn charged_ns(&self, vcpu: u32, slot: TierSlot) -> u64 {
+    pub(in crate::worker) fn charged_ns(&self, vcpu: u32, slot: TierSlot) -> u64 {
         let slots = self.all.get(vcpu as usize).map(|vcpu| &vcpu.slots);
         slots.and_then(|slots| slots.get(place_of(slot))).map_or(0, |slot| slot.charged_ns)
     }
 
     /// Stops a program, or lets it continue.
-    pub(super) fn set_standing(&mut self, pid: i32, stands: bool) {
+    pub(in crate::worker) fn set_standing(&mut self, pid: i32, stands: bool) {
         if let Some(program) = self.programs.get_mut(&pid) {
             program.stands = stands;
         }
     }
 
     /// Has a program die after this many real nanoseconds, not counting time in which its VM is frozen.
-    pub(super) fn kill(&mut self, pid: i32, in_ns: u64) {
+    pub(in crate::worker) fn kill(&mut self, pid: i32, in_ns: u64) {
         if let Some(program) = self.programs.get_mut(&pid).filter(|it| it.ended().is_none()) {
             program.dies_in_ns.get_or_insert(in_ns);
         }
@@ -289,7 +159,7 @@ impl Vcpus {
     }
 
     /// Real nanoseconds until the next change that comes by itself; `None`: there is none.
-    pub(super) fn next_ns(&self) -> Option<u64> {
+    pub(in crate::worker) fn next_ns(&self) -> Option<u64> {
         if self.is_frozen {
             return None;
         }
@@ -310,7 +180,7 @@ impl Vcpus {
     }
 
     /// Lets this many real nanoseconds pass.
-    pub(super) fn pass(&mut self, mut ns: u64) {
+    pub(in crate::worker) fn pass(&mut self, mut ns: u64) {
         if self.is_frozen {
             return;
         }
@@ -350,7 +220,10 @@ const fn place_of(slot: TierSlot) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_worker::process::ProcessEnd;
+
     use super::*;
+    use crate::worker::machine::SimulatedRank;
 
     const MS: u64 = 1_000_000;
 

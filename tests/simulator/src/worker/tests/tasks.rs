@@ -73,7 +73,9 @@ async fn a_task_runs_for_as_long_as_it_should_and_its_answer_is_right() {
     let (at, checkpoint) = coordinator.report(SOON, taken).await;
     // At its half, and then it stood still; and the coordinator was away for some time.
     assert_about(at - began, Duration::from_millis(800));
-    assert_eq!((checkpoint.done_ppm, checkpoint.checkpoint), (500_000, 1));
+    // A job counts the work that it has done when it is stopped, which is a few milliseconds before half of it.
+    assert!((495_000..=500_000).contains(&checkpoint.done_ppm), "{}", checkpoint.done_ppm);
+    assert_eq!(checkpoint.checkpoint, 1);
     let (at, finished) = coordinator.report(SOON, finished).await;
     assert_about(at - began, Duration::from_millis(1100));
     let answer = finished.result.expect("it has an answer");
@@ -211,7 +213,9 @@ async fn a_parallel_job_is_checkpointed_and_takes_as_long_as_its_plan() {
     let began = Instant::now();
     coordinator.command(command::Command::StartTask(order)).await;
     let (_, checkpoint) = coordinator.report(SOON, taken).await;
-    assert_eq!((checkpoint.done_ppm, checkpoint.checkpoint), (500_000, 1));
+    // A job counts the work that it has done when it is stopped, which is a few milliseconds before half of it.
+    assert!((495_000..=500_000).contains(&checkpoint.done_ppm), "{}", checkpoint.done_ppm);
+    assert_eq!(checkpoint.checkpoint, 1);
     let (at, finished) = coordinator.report(SOON, finished).await;
     assert_about(at - began, Duration::from_millis(1100));
     let answer = finished.result.expect("it has an answer");

@@ -146,7 +146,7 @@ impl Coordinators {
             demand: RunDemand {
                 vms: vec![1; workers],
                 kinds: [KIND.into()].into(),
-                hosts: Vec::new(),
+                ..RunDemand::default()
             },
             reserve: Ppm::new(250_000),
             share: None,
@@ -158,6 +158,7 @@ impl Coordinators {
             needs_criu: false,
             hold_checkpoints: false,
             noop: true,
+            api: None,
             faults: Vec::new(),
             out: self.out.clone(),
             lost_after: LOST_AFTER,

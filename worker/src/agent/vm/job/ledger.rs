@@ -6,14 +6,14 @@ use dormouse_proto::v1::JobLedger;
 
 use crate::agent::report::whole_micros;
 
-/// CPU time of one start of a job: the time that its processes report as computed. Other time that the kernel charged
-/// to their slots is reported separately.
+/// CPU time of one start of a job: the time that the job's processes report as computed. Other time that the kernel charged to
+/// their slots is reported separately.
 #[derive(Debug, Default)]
 pub(crate) struct JobCpuLedger {
     received: Vec<Duration>,
     due_ns: u64,
-    /// CPU time charged to slots that the job has left, minus the counters of its current slots when it entered them,
-    /// in nanoseconds.
+    /// CPU time, in nanoseconds, that was charged to slots from when the job entered them to when it left them; time in its current
+    /// slots isn't included.
     charged_ns: u64,
     counters_ns: u64,
     pub(crate) lifted: Duration,
@@ -27,8 +27,8 @@ impl JobCpuLedger {
         self.received = received;
     }
 
-    /// Returns the CPU time by which each process is behind (positive) or ahead of what it is due, in nanoseconds;
-    /// due times are those of a core, of which a process has `core_ppm`.
+    /// Returns the CPU time in nanoseconds by which each process is behind (positive) or ahead of the model that the job is
+    /// compared with. `done` is the time that each process should have computed with a share of `core_ppm` of a core.
     pub(crate) fn owed_time(&mut self, done: &[Duration], core_ppm: u32) -> Vec<i64> {
         let due = |done: &Duration| {
             u64::try_from(done.as_nanos() * u128::from(core_ppm) / 1_000_000).unwrap_or(u64::MAX)
@@ -56,12 +56,12 @@ impl JobCpuLedger {
         self.due_ns
     }
 
-    /// Records that the job enters slots with these counters in total.
+    /// Records that the job enters slots whose CPU-time counters sum to `counters_ns`.
     pub(crate) fn enter_slots(&mut self, counters_ns: u64) {
         self.counters_ns = counters_ns;
     }
 
-    /// Records that the job leaves its slots, or dies in them.
+    /// Records that the job leaves its slots, whose CPU-time counters sum to `counters_ns`, or dies in them.
     pub(crate) fn leave_slots(&mut self, counters_ns: u64) {
         self.charged_ns += counters_ns.saturating_sub(self.counters_ns);
     }

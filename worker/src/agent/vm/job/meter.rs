@@ -14,7 +14,7 @@ use crate::{
     cgroup::CpuQuota,
 };
 
-/// A rank, its vCPU, its tier, whether the vCPU's other slot was taken, and the vCPU's speed, in ppm of full speed.
+/// A rank, its vCPU, its tier, true if the vCPU's other slot was occupied, and the vCPU's speed, in ppm of full speed.
 type Situation = (u32, u32, Tier, bool, u32);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ struct SituationUse {
     ran_ns: u64,
     delayed_ns: u64,
     wakes: u64,
-    /// Number of times that the rank came into the situation.
+    /// Number of times that the rank came into the situation (its vCPU, tier, neighbour and speed) from a different one.
     begins: u64,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct JobMeter {
 }
 
 impl JobMeter {
-    /// Counts times up to now under the current situation, and later times under a new one.
+    /// Counts the ranks' times up to now under their current seats and speed, and later times under new ones.
     pub(crate) fn change_situation(
         &mut self,
         time_of: impl Fn(JobRank) -> Option<RankTime>,
@@ -76,13 +76,13 @@ impl JobMeter {
         }
     }
 
-    /// Returns all counts for a report, on vCPUs with the quota that `quota` gives for each speed, under a kernel
-    /// whose clock ticks at this interval.
+    /// Returns all counts for a report. `quota` gives the vCPUs' CPU quota for each speed; the kernel's clock ticks at the interval
+    /// `tick`.
     ///
-    /// A process is promised the quota's part of the time in which it wanted to compute, and once more the quota of a
-    /// period whenever it wakes: that is available at once, unless a neighbour has just used it up. In that case the
-    /// process waits for the next period, and for as long as the quota takes to make up for what the neighbour had
-    /// beyond it, which the kernel notices at its clock's ticks.
+    /// A process is promised the quota's part of the time in which it wanted to compute, and once more the quota of a period
+    /// whenever it wakes: that is available at once, unless a neighbour has just used it up. In that case the process waits for the
+    /// next period, and longer if the neighbour had more than the quota, which the kernel notices only at its clock's ticks: until
+    /// the quota has made up for the excess.
     pub(crate) fn process_uses(
         &self,
         quota: impl Fn(u32) -> CpuQuota,
@@ -111,8 +111,8 @@ impl JobMeter {
     }
 }
 
-/// Returns the counters of these slots in total. A counter that can't be read counts as zero: what processes are
-/// charged beside their work is reported and not judged.
+/// Returns the summed CPU time that was charged to the slots of `seats`, in nanoseconds. A counter that can't be read counts as
+/// zero: what processes are charged beside their work is reported and not judged.
 pub(crate) fn charged_ns(machine: &dyn VmMachine, seats: &[AttemptSeat]) -> u64 {
     seats.iter().filter_map(|seat| machine.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }

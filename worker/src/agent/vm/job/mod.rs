@@ -14,9 +14,8 @@ mod ranks;
 mod signals;
 mod state;
 
-pub(crate) use birth::launch_job;
-pub use birth::{JobBirth, JobOrder};
-pub(crate) use dump::{dump_and_leave, dump_job};
+pub(crate) use birth::{place_restored, place_started};
+pub(crate) use dump::dump_job;
 pub(crate) use meter::charged_ns;
 pub use moving::JobDeparture;
 pub(crate) use moving::OngoingMove;

@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use crate::process::ProcessEnd;
 
-/// A move of a job that is under way.
+/// A move of a parallel job to other seats that is under way.
 #[derive(Clone, Debug)]
 pub(crate) struct OngoingMove {
     pub(crate) asked: Instant,
     pub(crate) dump: Duration,
     pub(crate) bytes: u64,
-    /// Why the job's checkpoint was lost; `None`: the checkpoint wasn't lost.
+    /// Why the job's checkpoint was lost, in words; `None`: the checkpoint wasn't lost.
     pub(crate) lost: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub enum JobDeparture {
     },
     /// The job's work is lost.
     Lost {
-        /// Reason, in words.
+        /// Reason for which the job's work is lost, in words.
         why: String,
     },
     /// The job ended before it could be dumped.

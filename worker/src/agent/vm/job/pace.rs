@@ -21,23 +21,22 @@ use crate::agent::{report::Key, vm::CommandStamp};
 /// the more the foreground loses.
 pub(crate) const PERIOD_US: u64 = 5_000;
 
-/// Time within which the worker makes up for a lag of a job behind its reference.
+/// Time within which the worker makes up for a job's lag behind the model of the VM that the job is compared with.
 const WITHIN: Duration = Duration::from_millis(100);
 
-/// Number of steps into which a processor is divided for changes of its quota: each change grants a fresh slice, and
-/// the lag at any time is smaller, as the kernel grants a quota in slices.
+/// Number of steps into which a processor's quota is divided. Quotas change by whole steps only: each change grants a fresh slice,
+/// and smaller lags are normal, as the kernel grants a quota in slices.
 const STEPS: i64 = 8;
 
-/// Largest addition to a processor's quota, in steps; hosts keep a reserve of CPU time for it.
+/// Largest addition to a processor's quota, in steps of `1 / STEPS` of it; hosts keep a reserve of CPU time for it.
 const MAX_STEPS: i64 = 4;
 /// Largest reduction of a processor's quota, in steps: the kernel has no quota of zero.
 const MIN_STEPS: i64 = -7;
 
-/// Time by which a job is kept ahead of its reference, as its end takes that long to be reported.
+/// Time by which a job is kept ahead of the model that it is compared with, as a job's end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
 
-/// Longest time before its due time at which a job's end is reported: until then commands may still change the due
-/// time.
+/// Longest time before its due time at which an ended job's end is reported; before that commands may still change the due time.
 const FORESEEN: Duration = Duration::from_millis(60);
 /// Time in the future beyond which a job's end counts as not foreseeable.
 const FAR: Duration = Duration::from_secs(86_400);
@@ -45,7 +44,8 @@ const FAR: Duration = Duration::from_secs(86_400);
 /// CPU time, in nanoseconds, that a process still needs to exit when it has done its work.
 const END_NS: i64 = 3_000_000;
 
-/// Lag of the processes on a vCPU behind their reference, in nanoseconds of CPU time; `None`: there is no process.
+/// Lag of the foreground and the background process on a vCPU behind the model of the VM, in nanoseconds of CPU time; `None`: there
+/// is no such process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwedTime {
     pub(crate) foreground: Option<i64>,
@@ -81,43 +81,43 @@ impl VcpuQuotas {
     }
 }
 
-/// Time at which a job that has ended should have ended.
+/// Time at which a job that has ended on the host should have ended by the model of its VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DueTime {
     /// The due time on the run's clock, in emulated microseconds.
     pub(crate) at_us: u64,
-    /// Real microseconds from the due time to now; negative: this much of the job's work was still to be done, which
-    /// may take longer with a foreground job in the way.
+    /// Real microseconds from the due time to now. A negative value is how much of the job's work was still to be done, which takes
+    /// longer with a foreground job in the way.
     pub(crate) late_us: i64,
     /// True if the job's end is to be reported now.
     pub(crate) is_near: bool,
 }
 
-/// Longest delay of a command: commands can't change the reference of an earlier time.
+/// Longest delay of a command at which the model that jobs are compared with stays exact: the model's state of longer ago is final.
 const LAG: Duration = Duration::from_secs(1);
 
-/// Reference for a VM's parallel jobs: an [`ideal::IdealMachine`], a model with which the real jobs are compared. Its
-/// time is the run's clock in real time; commands carry the time of their decision on that clock.
+/// Model of a VM that the VM's real parallel jobs are compared with, an [`ideal::IdealMachine`]. The model's time is the real time
+/// since the start of the run's clock, without freezes of the VM; commands carry the time of their decision on the run's clock.
 #[derive(Debug)]
 pub(crate) struct JobPace {
     speedup: Speedup,
-    /// Real time at which the run's clock was at zero, estimated from the fastest commands.
+    /// Real time at which the run's clock was at zero, estimated from the fastest commands; `None` before the first command.
     zero: Option<Instant>,
-    /// Time for which the VM was frozen, and, if it is, the time since when, on the run's clock: the reference makes no
-    /// progress in that time.
+    /// Time for which the VM has been frozen so far, in which its model makes no progress.
     skipped: Duration,
     frozen: Option<Duration>,
-    /// Speed that was last reported, in ppm.
+    /// Speed of the VM's vCPUs that was last reported, in ppm of full speed.
     pub(crate) told_ppm: u32,
-    /// Next time at which all jobs are compared with the reference and their CPU times are counted.
+    /// Next time at which all jobs are compared with the VM's model.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
-    /// Reference as of [`LAG`] ago, which no late command can change any more.
+    /// Model of the VM as of [`LAG`] ago, which no late command can change any more.
     settled: ideal::IdealMachine<Key>,
-    /// Changes since the time of `settled`, by time and order.
+    /// Changes of jobs and the VM since the time of the model's state `settled`, by their time on the model's clock and then by
+    /// order of arrival.
     pending: BTreeMap<(Duration, u64), MachineChange<Key>>,
     changes: u64,
-    /// Reference as of now: `settled` with the pending changes.
+    /// Model of the VM as of now: `settled` with the pending changes.
     pub(crate) ideal: ideal::IdealMachine<Key>,
 }
 
@@ -141,19 +141,20 @@ impl JobPace {
         }
     }
 
-    /// Begins the reference when the VM is created, with the VM's first credits.
+    /// Begins the model that parallel jobs are compared with when the VM is created, with the VM's first credits.
     pub(crate) fn begin_pace(&mut self, asked: &CommandStamp) {
         let at = self.decided_time(asked);
         self.apply_change(at, MachineChange::Made);
     }
 
-    /// Returns the current share of a processor, in millionths of a core; `core_ppm` is the share at full speed.
+    /// Returns the share of a core that a vCPU gets at the VM's current speed, in ppm; `core_ppm` is the share at full speed.
     pub(crate) fn core_ppm(&self, core_ppm: u32) -> u32 {
         let ppm = u64::from(core_ppm) * u64::from(self.ideal.speed_ppm()) / 1_000_000;
         u32::try_from(ppm).unwrap_or(core_ppm).max(1)
     }
 
-    /// Returns the credits at the reference's time, and that time on the run's clock; `None`: the VM isn't burstable.
+    /// Returns the credits in the VM's model at the model's present time, and that time on the run's clock; `None`: the VM isn't
+    /// burstable.
     #[must_use]
     pub(crate) fn credits_now(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
@@ -169,16 +170,15 @@ impl JobPace {
         Time::ZERO + self.speedup.to_emulated(at + self.skipped)
     }
 
-    /// Returns the time at which a command was decided, in the reference's time: the command's own time, or, if it has
-    /// none, the time of its arrival.
+    /// Returns the time at which a command was decided, on the clock of the VM's model: the command's own time, or, if it has none,
+    /// the time of its arrival.
     pub(crate) fn decided_time(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
 
-    /// Returns a time of the reference, and the same time on the run's clock: a receiver that computes with the second
-    /// one gets exactly the first. If the two differed by a nanosecond, a job could be behind by a whole phase or not,
-    /// if its foreground leaves just enough for it.
+    /// Returns `now` as a time of the VM's model, and as a time on the run's clock from which a receiver computes exactly the
+    /// first. A difference of a nanosecond could decide whether a job is behind by a whole phase.
     pub(crate) fn both_times(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
         let shown = self.speedup.to_emulated(since_zero);
@@ -186,7 +186,7 @@ impl JobPace {
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
-    /// Returns the time at which a command was decided, on the run's clock.
+    /// Returns the real time from the start of the run's clock until a command was decided.
     fn of_run(&mut self, asked: &CommandStamp) -> Duration {
         let came = asked.decided_at();
         let Some(at) = asked.at else {
@@ -207,13 +207,13 @@ impl JobPace {
         self.without_freezes(at)
     }
 
-    /// Stops the reference's time because the VM freezes.
+    /// Stops the clock of the model that jobs are compared with, because the VM freezes.
     pub(crate) fn freeze_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
-    /// Lets the reference's time advance again because the VM thaws.
+    /// Lets the clock of the model that jobs are compared with run again, because the VM thaws.
     pub(crate) fn thaw_pace(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
@@ -221,7 +221,7 @@ impl JobPace {
         }
     }
 
-    /// Applies a change to the reference at this time.
+    /// Queues a change of a job or the VM, for the time `at` of the model that jobs are compared with.
     pub(crate) fn apply_change(&mut self, at: Duration, change: MachineChange<Key>) {
         let settled = self.settled.now();
         if at < settled {
@@ -233,7 +233,8 @@ impl JobPace {
         self.pending.insert((at, self.changes), change);
     }
 
-    /// Advances the reference to `now`. Forgets the jobs that are finished in the reference and, by `is_gone`, really.
+    /// Advances the model that jobs are compared with to `now`. Forgets the jobs that are finished in the model and, as `is_gone`
+    /// tells, in reality too.
     pub(crate) fn advance_to(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.reference_time(now);
         let settled = now.saturating_sub(LAG);
@@ -256,14 +257,13 @@ impl JobPace {
         self.ideal.advance_to(now);
     }
 
-    /// Returns for how much longer a job must be stopped for its checkpoint. The reference must have been advanced to
-    /// `now`.
+    /// Returns for how much longer a job must be stopped for its checkpoint. The VM's model must have been advanced to `now`.
     pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.reference_time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
-    /// Returns the time at which a job that has really ended should have ended; `None`: unknown.
+    /// Returns the time at which a job that has ended on the host should have ended by the model of its VM; `None`: unknown.
     pub(crate) fn due_time(&mut self, key: Key, now: Instant) -> Option<DueTime> {
         self.advance_to(now, |_| false);
         let now = self.reference_time(now);
@@ -280,8 +280,8 @@ impl JobPace {
         })
     }
 
-    /// Returns the CPU time, in nanoseconds, that a process of a job still lacks if the job is finished in the
-    /// reference.
+    /// Returns the CPU time, in nanoseconds, that a process of a job needs to be slightly ahead of the VM's model, or to exit once
+    /// the job is finished in the model; `behind_ns` is the process's lag.
     pub(crate) fn early_payment(&self, key: Key, behind_ns: i64, core_ppm: u32) -> i64 {
         let early_ns = i64::try_from(EARLY.as_nanos()).unwrap_or(0) / 1_000_000;
         // It is still there: whatever is counted, it has something left to do.

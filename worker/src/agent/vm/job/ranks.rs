@@ -42,7 +42,7 @@ pub struct JobRank {
 /// Kernel's counts of a process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RankTime {
-    /// Nanoseconds on a core.
+    /// Nanoseconds for which the process ran on a core.
     pub ran_ns: u64,
     /// Nanoseconds for which the process was runnable and had no core.
     pub delayed_ns: u64,
@@ -66,13 +66,14 @@ fn parse(schedstat: &str, status: &str) -> Option<RankTime> {
     Some(RankTime { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
 }
 
-/// Returns the existing ranks of the job with this parent: for a job dumped at its end, those that hadn't ended.
+/// Returns the existing ranks of the job whose processes have the parent `parent`; for a job dumped at its end, only the ranks that
+/// hadn't ended.
 pub(crate) fn present_ranks(parent: i32, page: &ProgressReader) -> Result<Vec<JobRank>, RankError> {
     let ranks = process::rank_pids(parent, &page.ranks()?)?;
     Ok(ranks.into_iter().map(|pid| JobRank { pid }).collect())
 }
 
-/// Returns the ranks of the job with this parent, once all of them exist.
+/// Returns the ranks of the job whose processes have the parent `parent`, once all of them exist.
 pub(crate) fn find_ranks(
     parent: i32,
     pass: &LaunchPass,

@@ -28,8 +28,8 @@ pub(crate) enum StopError {
     Late { pid: i32, after: Duration },
 }
 
-/// Stops those of these processes that exist, and waits until they are stopped. A throttled process stops only when its
-/// quota has given it a slice again.
+/// Stops those processes of `ranks` that exist, and waits until they are stopped. A throttled process stops only when its quota has
+/// given it a slice again.
 pub(crate) fn stop_ranks(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     send_signal(ranks, Signal::SIGSTOP)?;
     wait_stopped(ranks, limit)

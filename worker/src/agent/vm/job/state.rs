@@ -22,23 +22,26 @@ pub(crate) struct JobState {
     pub(crate) meter: JobMeter,
     pub(crate) ledger: JobCpuLedger,
     pub(crate) moving: Option<OngoingMove>,
-    /// Time at which the job's last move was decided, in the reference's time.
+    /// Time at which the job's last move to other seats was decided, by the clock of the model that the VM's jobs are compared
+    /// with.
     pub(crate) left_at: Duration,
-    /// Instant at which a move was requested that isn't possible yet; `None`: no move waits.
+    /// Instant at which a move of the job was requested that isn't possible yet; `None`: no move waits.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// Time at which the job should have ended; `None` before it has ended.
+    /// Time at which the job should have ended by the model of the VM; `None` before the job has ended.
     pub(crate) due: Option<DueTime>,
     /// Fractions of the job's work at which checkpoints are still to be taken, the last one first.
     pub(crate) points: Vec<Ppm>,
-    /// Time since which the job is stopped for a checkpoint in the reference, on the run's clock.
+    /// Time since which the job is stopped for a checkpoint in the VM's model, on the run's clock; `None`: it isn't stopped in the
+    /// model.
     pub(crate) held_at: Option<Time>,
-    /// Time at which the job, stopped for a checkpoint, continues.
+    /// Time at which the job, stopped for a checkpoint, continues; `None`: it isn't stopped, or the time isn't known.
     pub(crate) goes_on_at: Option<Instant>,
-    /// Time at which the job was last compared with the reference, and the CPU time due to it by then, in nanoseconds.
+    /// Time at which the job was last compared with the VM's model, and the CPU time that it should have got by then, in
+    /// nanoseconds; `None` before the first comparison.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 
-/// Creates the control groups of a VM for parallel jobs; each of its vCPUs has this share of a core.
+/// Creates the control groups of a VM for parallel jobs; each of the VM's vCPUs gets the share `core_ppm` of a host core.
 pub(crate) fn create_groups(
     tree: &cgroup::GroupTree,
     vm: u32,

@@ -5,16 +5,17 @@ use std::{
     time::Duration,
 };
 
-use dormouse_proto::v1::{CheckpointFailed, CheckpointTaken, TaskRef, report};
+use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, TaskRef, report};
 use dormouse_units::{Ppm, Span, Time};
 use dormouse_vm::life::{AttemptPhase, DumpOutcome, VmEvent};
-use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::VmOwner;
 use crate::{
     agent::{
-        machine::{BoxedFuture, CheckpointUpload, TakenCheckpoint, TaskDump},
+        machine::{
+            AttemptDump, CheckpointUpload, CountedWork, DumpMoments, DumpWay, TakenCheckpoint,
+        },
         own,
         report::{Key, attempt_key, make_report, task_ref, whole_micros},
         snapshot::SnapshotError,
@@ -29,7 +30,7 @@ use crate::{
 };
 
 impl VmOwner {
-    /// Handles a checkpoint that is due by the model.
+    /// Begins the checkpoint of an attempt that has, by the VM's model, reached the part `done` of its work.
     pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
         if let Some(attempt) = self.attempt_mut(key) {
             attempt.due = Some(done);
@@ -56,8 +57,8 @@ impl VmOwner {
         self.checkpoint_is_due(key, done);
     }
 
-    /// Returns the part of an attempt's work that a checkpoint is due to hold now, or the reason why the attempt can't
-    /// be checkpointed.
+    /// Returns the part of an attempt's work that should be done by now, for a checkpoint, or the reason why the attempt can't be
+    /// checkpointed.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
         let attempt = self.find_attempt(key).ok_or("this attempt is not on this worker")?;
         if !self.context.keeps_checkpoints(&attempt.order) {
@@ -96,7 +97,7 @@ impl VmOwner {
         }
     }
 
-    /// Dumps an attempt, in its turn at CRIU.
+    /// Dumps an attempt that has got its permit to use CRIU; `stopping`: the attempt doesn't run on after the dump.
     pub(crate) fn begin_dump(&mut self, key: Key, stopping: bool) {
         if self.find_attempt(key).is_some_and(|attempt| attempt.parallel_job().is_some()) {
             return self.dump_job(key, stopping);
@@ -110,16 +111,14 @@ impl VmOwner {
             let failed = DumpOutcome::Failed { why, damaged: false, ended: true };
             return self.apply_event(VmEvent::Dumped(key, failed));
         }
-        let own_done = attempt.own.is_some().then(|| Ppm::new(attempt.done_ppm()));
+        let known = attempt.own.is_some().then(|| Ppm::new(attempt.done_ppm()));
         if let Some(own) = &mut attempt.own {
             own.pause_count();
         }
-        let by_criu = own::is_saved_by_criu(&attempt.order);
-        let permit = attempt.permit.take();
-        let Some(process) = attempt.process.clone() else { return };
-        let (page, name) = (attempt.page.clone(), attempt.name.clone());
+        if attempt.process.is_none() {
+            return;
+        }
         let cpu = attempt.first_cpu();
-        let Some(slot) = attempt.task_promise().map(|promise| promise.slot) else { return };
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         attempt.liveness.pause_watch();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
@@ -134,11 +133,42 @@ impl VmOwner {
             self.model.hold_task(now, key.0, key.1, cost);
         }
         self.refresh_quota(cpu);
-        let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
-        let dump =
-            TaskDump { key, name, cpu, slot, process, page, by_criu, due, own_done, after, permit };
-        let taking = Arc::clone(&self.machine).dump_task(dump);
-        tokio::spawn(told_of(key, taking, self.tell.clone()));
+        self.send_dump(key, CountedWork::Reported { attempt: key.1, due, known }, stopping);
+    }
+
+    /// Has the machine dump an attempt, which then ends (`stopping`) or continues.
+    pub(crate) fn send_dump(&mut self, key: Key, counts: CountedWork, stopping: bool) {
+        let Some(dump) = self.make_dump(key, stopping) else { return };
+        let moments = DumpMoments::new(&self.gate, counts);
+        let taking = Arc::clone(&self.machine).dump_attempt(dump, moments);
+        let tell = self.tell.clone();
+        tokio::spawn(async move {
+            let result = taking.await;
+            // The owner is gone only when the VM is.
+            let _ = tell.cast(OwnerMessage::Dumped(key, result));
+        });
+    }
+
+    /// Makes the order to dump an attempt; `None`: the attempt has no process.
+    pub(crate) fn make_dump(&mut self, key: Key, stopping: bool) -> Option<AttemptDump> {
+        let seats = self.seats_of(key);
+        let attempt = self.attempt_mut(key)?;
+        let way = match attempt.parallel_job() {
+            Some(_) => DumpWay::Job,
+            None if attempt.own.is_none() => DumpWay::Task,
+            None if own::is_saved_by_criu(&attempt.order) => DumpWay::Own,
+            None => DumpWay::OwnDirectory,
+        };
+        Some(AttemptDump {
+            name: attempt.name.clone(),
+            way,
+            seats,
+            process: attempt.process.clone()?,
+            ranks: attempt.parallel_job().map(|job| job.ranks.clone()).unwrap_or_default(),
+            page: attempt.page.clone(),
+            after: if stopping { AfterDump::Kill } else { AfterDump::Continue },
+            permit: attempt.permit.take(),
+        })
     }
 
     pub(crate) fn hear_dumped(&mut self, key: Key, result: Result<TakenCheckpoint, SnapshotError>) {
@@ -159,11 +189,12 @@ impl VmOwner {
         self.apply_event(VmEvent::Dumped(key, dumped));
     }
 
-    /// Sends a checkpoint to the coordinator.
+    /// Sends an attempt's taken checkpoint to the coordinator.
     pub(crate) fn store_checkpoint(&mut self, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         let Some(snapshot) = attempt.snapshot.take() else { return };
-        let TakenCheckpoint { number, ppm, bytes, stopped_at, dump, foreign_ns, upload } = snapshot;
+        let TakenCheckpoint { number, ppm, bytes, stopped_at, dump, foreign_ns, upload, .. } =
+            snapshot;
         let held_at = attempt.job_mut().and_then(|job| job.held_at.take());
         let sent = Arc::new(AtomicU64::new(0));
         attempt.pending = Some(UnreportedCheckpoint {
@@ -195,8 +226,8 @@ impl VmOwner {
         }
     }
 
-    /// Gives back the turn at CRIU after a freeze came first. At the thaw the attempt queues again, if a checkpoint
-    /// is still wanted.
+    /// Gives back an attempt's permit to use CRIU, as the VM's freeze came first. When the VM thaws, the attempt queues for CRIU
+    /// again if a checkpoint is still wanted.
     pub(crate) fn release_dump_turn(&mut self, key: Key) {
         let now = self.pass_time();
         self.model.release_task(now, key.0, key.1);
@@ -208,7 +239,7 @@ impl VmOwner {
         self.refresh_quota(cpu);
     }
 
-    /// Handles a dump that gave no checkpoint. Nothing is missing if the task had ended before.
+    /// Handles a dump that gave no checkpoint; `why` is the reason, or `None` if the task had ended before the dump.
     pub(crate) fn not_kept(&mut self, key: Key, why: Option<String>) {
         let now = self.pass_time();
         let stopping = self.lives.is_stopped(key);
@@ -235,8 +266,10 @@ impl VmOwner {
         (upload, sent): (Box<dyn CheckpointUpload>, Arc<AtomicU64>),
     ) {
         let (tell, pass) = (self.tell.clone(), self.gate.make_pass());
+        let (run, task, attempt) = (self.context.run.clone(), key.0.get(), key.1.get());
+        let reference = CheckpointRef { run, task, checkpoint: number, attempt };
         tokio::spawn(async move {
-            let result = await_outcome(upload.send(pass, sent)).await;
+            let result = await_outcome(upload.send(pass, reference, sent)).await;
             let _ = tell.cast(OwnerMessage::Stored(key, number, result));
         });
     }
@@ -275,15 +308,4 @@ impl VmOwner {
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task: whose, why }),
         }));
     }
-}
-
-/// Sends the VM's actor the outcome of a dump.
-pub(crate) async fn told_of(
-    key: Key,
-    taking: BoxedFuture<Result<TakenCheckpoint, SnapshotError>>,
-    tell: ActorRef<OwnerMessage>,
-) {
-    let result = taking.await;
-    // The owner is gone only when the VM is.
-    let _ = tell.cast(OwnerMessage::Dumped(key, result));
 }

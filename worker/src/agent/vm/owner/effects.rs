@@ -20,7 +20,7 @@ const fn takes_time(effect: &VmEffect) -> bool {
 }
 
 impl VmOwner {
-    /// Applies an event to the attempts, and carries out its immediate effects; the others are left to
+    /// Applies an event to the attempts, and carries out its immediate effects; effects that may take long are left to
     /// [`Self::do_all`].
     pub(crate) fn apply_event(&mut self, event: VmEvent) {
         let effects = self.lives.handle_event(self.made.elapsed(), event);
@@ -42,7 +42,7 @@ impl VmOwner {
         self.effects.end_effects();
     }
 
-    /// Carries out all effects.
+    /// Carries out all effects in the queue, in order.
     pub(crate) async fn do_all(&mut self) {
         self.do_at_once();
         while let Some(effect) = self.effects.take_next() {
@@ -129,7 +129,7 @@ impl VmOwner {
         }
     }
 
-    /// Queues an attempt for CRIU. The attempt runs until its turn.
+    /// Queues an attempt for a permit to use CRIU. The attempt runs until it gets the permit.
     fn queue_for_criu(&self, key: Key) {
         let (criu, tell) = (Arc::clone(&self.context.criu), self.tell.clone());
         tokio::spawn(async move {
@@ -140,7 +140,7 @@ impl VmOwner {
         });
     }
 
-    /// Hands an attempt its turn at CRIU.
+    /// Gives a waiting attempt its permit to use CRIU.
     pub(crate) fn take_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
         if let Some(attempt) = self.attempt_mut(key) {
             attempt.permit = Some(permit);
@@ -165,14 +165,15 @@ impl VmOwner {
         })));
     }
 
-    /// Kills all processes of the VM, in whatever state they are, and reports that; the remains are removed afterwards.
+    /// Kills all processes of the VM, in whatever state they are, and reports that; control groups and directories are removed
+    /// afterwards.
     async fn kill_all(&mut self) {
         self.report_share();
         self.remains.kill_all().await;
         self.context.send_report(vm_destroyed(self.id));
     }
 
-    /// Returns the next deadline of the VM's attempts.
+    /// Returns the next deadline of the VM's attempts; `None`: there is none.
     pub(crate) fn lives_wake_at(&self) -> Option<Instant> {
         self.lives.next_at().map(|at| self.made + at)
     }

@@ -17,6 +17,7 @@ use crate::{
         life::refuse_start,
         report::{Key, explain_error, make_report, task_ref},
         test_fault,
+        verdict::judge_answer,
         vm::{
             account::AttemptAccount,
             attempt::{AttemptNature, VmAttempt},
@@ -59,7 +60,7 @@ impl VmOwner {
         }
     }
 
-    /// Stores the answer of an attempt; returns the error if the attempt gave no answer.
+    /// Keeps the answer of an attempt until its end is reported; returns the error if the attempt gave no answer.
     pub(crate) fn keep_answer(
         &mut self,
         key: Key,
@@ -72,8 +73,8 @@ impl VmOwner {
         Ok(())
     }
 
-    /// Returns whether an attempt's answer is right, with its result if its program gives one; or why there is no
-    /// answer.
+    /// Returns whether an attempt's answer is right, with its result if its program gives one; or why there is no answer; `None`:
+    /// the attempt isn't on the VM.
     pub(crate) fn came_of(
         &self,
         key: Key,
@@ -84,13 +85,14 @@ impl VmOwner {
             return Some(Ok((true, None)));
         }
         let work = self.work_of(attempt);
-        let verdict = self.machine.verdict(&attempt.name, ended, attempt.killed_before, work);
+        let (machine, killed_before) = (&*self.machine, attempt.killed_before);
+        let verdict = judge_answer(machine, &attempt.name, ended, killed_before, work);
         Some(verdict.map(|(verified, result)| (verified, Some(test_fault::forges_trail(result)))))
     }
 
-    /// Handles an attempt whose work is done, perhaps earlier than promised.
+    /// Handles an attempt whose work is done, perhaps earlier than its VM's model says.
     ///
-    /// The attempt got a slice or two more than it was promised by now, and keeps its vCPUs for as long as it was
+    /// Such an attempt got a slice or two more CPU time than it was promised by now, and keeps its vCPUs for as long as it was
     /// promised.
     pub(crate) fn await_time(&mut self, key: Key) {
         self.pass_time();
@@ -191,7 +193,7 @@ impl VmOwner {
         })));
     }
 
-    /// Removes a failed job from the VM's reference model, from which the promises to neighbouring jobs are computed.
+    /// Removes a failed job from the model of the VM, from which the promises to neighbouring jobs are computed.
     pub(crate) fn forget_job(&mut self, attempt: &VmAttempt) {
         if attempt.parallel_job().is_some() {
             let at = self.pace.decided_time(&CommandStamp::stamp_now());

@@ -27,6 +27,7 @@ impl VmOwner {
                 self.clock.freeze_at(at);
                 self.jobs_freeze(asked);
                 self.frozen_at = Some(Instant::now());
+                self.cell_freezes();
                 let took = vm_took(self.id, asked.came.elapsed());
                 self.context.send_report(make_report(report::Report::VmFrozen(took)));
                 self.report_share();
@@ -64,6 +65,7 @@ impl VmOwner {
                 }
                 self.refresh_all();
                 self.look_again();
+                self.cell_thaws();
                 let took = vm_took(self.id, asked.came.elapsed());
                 self.context.send_report(make_report(report::Report::VmThawed(took)));
                 self.jobs_thaw(asked);

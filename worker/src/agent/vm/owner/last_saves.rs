@@ -15,8 +15,8 @@ use crate::agent::{
     },
 };
 
-/// Returns the time until which programs may save their work, on the run's clock, if the announcement says that the VM
-/// will end. What programs have saved by then is kept; the rest of the notice is for sending it.
+/// Returns the time until which programs may save their work, on the run's clock; `None`: the announcement doesn't say that the VM
+/// will end. What programs have saved by then is kept; the rest of the notice time is for sending it.
 pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
     let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else {
         return None;
@@ -43,7 +43,7 @@ impl VmOwner {
         }
     }
 
-    /// Puts off a request to an attempt that is still saving its work; returns the request if it isn't.
+    /// Puts off a request to an attempt that is still saving its work; returns the request if the attempt isn't saving.
     pub(super) fn put_off(
         &mut self,
         key: Key,
@@ -55,13 +55,13 @@ impl VmOwner {
         }
     }
 
-    /// Returns when the first put-off request is due.
+    /// Returns the earliest time at which a put-off request is to be carried out; `None`: no request is put off.
     pub(super) fn put_off_until(&self) -> Option<Instant> {
         let saves = self.attempts.iter().filter_map(|it| it.last_save.as_ref());
         saves.filter_map(NoticeSave::put_off_until).min()
     }
 
-    /// Carries out put-off requests that are due by now.
+    /// Carries out the requests that were put off because of saves that are over by `now`.
     pub(super) fn do_put_off(&mut self, now: Instant) {
         let saves = self.attempts.iter_mut().filter_map(|it| it.last_save.as_mut());
         let due: Vec<DeferredRequest> = saves.filter_map(|save| save.take_due(now)).collect();

@@ -11,18 +11,14 @@ use tokio::time::Instant;
 
 use super::VmOwner;
 use crate::agent::{
-    launch::TaskBirth,
-    machine::{TaskLaunch, TaskProcess},
+    machine::{AttemptBirth, AttemptOrder, LaunchPlan, TaskProcess},
     report::{Key, make_report, task_ref, whole_micros},
     threads::await_outcome,
-    vm::{
-        JobOrder, attempt::AttemptNature, birth::AttemptBirth, job, message::OwnerMessage,
-        resources::VmResources,
-    },
+    vm::{attempt::AttemptNature, job, message::OwnerMessage, resources::VmResources},
 };
 
 impl VmOwner {
-    /// Begins a launch.
+    /// Begins to launch an attempt in `seats`; `moving`: it is a job that is moved there.
     pub(crate) fn begin_launch(&mut self, key: Key, seats: Vec<AttemptSeat>, moving: bool) {
         let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
         let remains = Arc::clone(&self.remains);
@@ -32,8 +28,8 @@ impl VmOwner {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.killed_before = killed_before;
         let (pass, name) = (attempt.pass.clone(), attempt.name.clone());
-        let (cpu, mut order) = (attempt.first_cpu(), attempt.order.clone());
-        if let Some(own) = &mut order.own {
+        let (cpu, mut start) = (attempt.first_cpu(), attempt.order.clone());
+        if let Some(own) = &mut start.own {
             // What its user says of its environment counts more than what its VM does.
             for (name, value) in of_vm {
                 own.env.entry(name).or_insert(value);
@@ -44,35 +40,37 @@ impl VmOwner {
                 if let Some(seat) = seats.first() {
                     promise.slot = seat.slot;
                 }
-                let slot = promise.slot;
-                let launch = TaskLaunch { key, name, order, cpu, slot, pass };
-                let launching = machine.launch_task(launch);
-                tokio::spawn(async move {
-                    let born = await_outcome(launching).await.map(AttemptBirth::Task);
-                    launch_ended(&remains, &tell, key, born);
-                });
             }
-            AttemptNature::Job(job) => {
-                job.ledger.enter_slots(job::charged_ns(&*machine, &seats));
-                let start = order;
-                let order = JobOrder { key, name, start, lane, seats, moving, killed_before };
-                let launching = machine.launch_job(pass, order);
-                tokio::spawn(async move {
-                    let born = await_outcome(launching).await.map(AttemptBirth::Job);
-                    launch_ended(&remains, &tell, key, born);
-                });
-            }
+            AttemptNature::Job(job) => job.ledger.enter_slots(job::charged_ns(&*machine, &seats)),
         }
+        let plan = LaunchPlan::for_attempt(&start, moving, self.context.keeps_checkpoints(&start));
+        let criu = Arc::clone(&self.context.criu);
+        let launching = machine.launch_attempt(AttemptOrder {
+            key,
+            name,
+            start,
+            plan,
+            seats,
+            moving,
+            lane,
+            killed_before,
+            criu,
+            pass,
+        });
+        tokio::spawn(async move {
+            let born = await_outcome(launching).await;
+            launch_ended(&remains, &tell, key, born);
+        });
         // Its quota is in force before its first instruction.
         self.refresh_quota(cpu);
         self.turn_meters();
     }
 
-    /// Handles the end of a launch.
+    /// Handles the result of an attempt's launch.
     pub(crate) fn hear_launched(&mut self, key: Key, result: Result<AttemptBirth, LaunchFailure>) {
         let came = match result {
             Ok(born) => {
-                let over = born.ended_already().and_then(|ended| self.came_of(key, ended));
+                let over = born.ended.and_then(|ended| self.came_of(key, ended));
                 let came = match over {
                     Some(came) => BirthOutcome::Over(self.keep_answer(key, came)),
                     None => BirthOutcome::Alive,
@@ -91,21 +89,22 @@ impl VmOwner {
     pub(crate) fn bury_launch(&mut self, key: Key) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         let Some(born) = attempt.born.take() else { return };
-        let process = Arc::clone(born.process());
+        let process = born.process;
         attempt.process = Some(Arc::clone(&process));
         self.watch_process(key, &process);
     }
 
     /// Records that an attempt has begun, and reports it.
     pub(crate) fn attempt_began(&mut self, key: Key) {
-        match self.attempt_mut(key).and_then(|attempt| attempt.born.take()) {
-            Some(AttemptBirth::Task(birth)) => self.task_lives(key, birth),
-            Some(AttemptBirth::Job(birth)) => self.job_lives(key, birth),
-            None => {}
+        let Some(attempt) = self.attempt_mut(key) else { return };
+        let Some(birth) = attempt.born.take() else { return };
+        match attempt.parallel_job() {
+            Some(_) => self.job_lives(key, birth),
+            None => self.task_lives(key, birth),
         }
     }
 
-    fn task_lives(&mut self, key: Key, birth: TaskBirth) {
+    fn task_lives(&mut self, key: Key, birth: AttemptBirth) {
         let id = self.id;
         if let Some(at) = birth.inputs_at {
             self.inputs_are_here(key, at);
@@ -193,7 +192,7 @@ impl VmOwner {
     }
 }
 
-/// Sends the owner the result of a launch, if the owner still exists.
+/// Sends the VM's owner the result of a launch, if the owner still exists.
 fn launch_ended(
     remains: &VmResources,
     tell: &ActorRef<OwnerMessage>,
@@ -201,7 +200,7 @@ fn launch_ended(
     result: Result<AttemptBirth, LaunchFailure>,
 ) {
     if let Ok(born) = &result {
-        remains.process_born(key, born.process());
+        remains.process_born(key, &born.process);
     }
     let _ = tell.cast(OwnerMessage::Launched(key, result));
 }

@@ -1,6 +1,6 @@
 //! Metadata that the programs of a VM can read.
 
-use dormouse_proto::v1::Announce;
+use dormouse_proto::v1::{Announce, announce::What};
 
 use super::{VmOwner, last_saves::save_at};
 use crate::agent::vm::{clock::CommandStamp, metadata::VmMetadata};
@@ -8,6 +8,12 @@ use crate::agent::vm::{clock::CommandStamp, metadata::VmMetadata};
 impl VmOwner {
     /// Handles an announcement of the provider.
     pub(super) fn announce_event(&mut self, said: &Announce, asked: &CommandStamp) {
+        if matches!(said.what, Some(What::Booted(_))) {
+            return self.begin_cell();
+        }
+        if matches!(said.what, Some(What::TerminateAtUs(_) | What::StopAtUs(_))) {
+            self.cell_has_notice();
+        }
         let save_at = save_at(said, asked);
         let notice = self
             .metadata

@@ -154,7 +154,7 @@ impl VmOwner {
         Ok((cpu, promise))
     }
 
-    /// Begins a job in the VM's reference model; returns the job's state.
+    /// Begins a job in the model that the VM's jobs are compared with; returns the job's state.
     fn seat_job(
         &mut self,
         key: Key,
@@ -192,8 +192,8 @@ impl VmOwner {
         Ok(JobState { points, ..JobState::default() })
     }
 
-    /// Refuses vCPUs that run tasks of the other kind (single-process tasks or parallel jobs): the model of one kind
-    /// doesn't know how the other kind uses a shared vCPU.
+    /// Refuses to share vCPUs between single-process tasks and parallel jobs, as each has a model of its own. `jobs`: the vCPUs
+    /// `on` are for a job.
     pub(crate) fn others_on(&self, on: &[u32], jobs: bool) -> Result<(), String> {
         let is_there = |a: &VmAttempt| !self.lives.is_dead(a.key);
         let other = self.attempts.iter().find(|a| {
@@ -210,7 +210,7 @@ impl VmOwner {
         }
     }
 
-    /// Explains why a job can't run on these vCPUs.
+    /// Explains, for an error message, why a job can't run on the vCPUs `on`.
     pub(crate) fn no_place(&self, on: &[u32]) -> String {
         let last = self.vcpu_count().saturating_sub(1);
         let on = list_numbers(on);
@@ -223,8 +223,7 @@ fn list_numbers(all: &[u32]) -> String {
     all.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Converts a job's plan to the form that the reference model needs; `None` if the plan isn't valid for this number of
-/// processes.
+/// Converts a job's plan to the form that the VM's model needs; `None` if the plan isn't valid for `processes` processes.
 fn job_program(plan: &Plan, processes: usize) -> Option<ideal::JobProgram> {
     let Plan { real_runtime_us, phases, usage_ppm: usage } = plan.clone();
     let runtime = Duration::from_micros(real_runtime_us);

@@ -67,8 +67,8 @@ impl VmOwner {
         }
     }
 
-    /// Exempts an ending attempt from its quota: throttled or in the background the attempt would end late. Its work is
-    /// done, or it does no work with the signal pending; its neighbours keep their quota.
+    /// Exempts an ending attempt from its quota: throttled or in the background the attempt would end late. The attempt's work is
+    /// done, or a pending signal keeps it from working; its neighbours keep their quota.
     pub(crate) fn exempt_ending(&mut self, key: Key) {
         for seat in self.seats_of(key) {
             if seat.tier == Tier::Background {
@@ -86,12 +86,13 @@ impl VmOwner {
         }
     }
 
-    /// Answers a request to stop an attempt that isn't on the VM any more and whose end was reported before.
+    /// Answers a request to stop an attempt that is no longer on the VM, and whose end was reported before.
     pub(crate) fn say_unknown(&self, key: Key) {
         self.say_stopped(key, (0, None), AttemptAccount::default());
     }
 
-    /// Returns the part of an attempt's work that is kept, in ppm, and the checkpoint that holds it.
+    /// Returns the part of a stopped attempt's work that isn't lost, in ppm, and the number of the checkpoint that holds it
+    /// (`None`: no checkpoint does).
     pub(crate) fn kept_of(attempt: &VmAttempt, kept: KeptWork) -> (u32, Option<u32>) {
         match (kept, &attempt.pending) {
             (KeptWork::Checkpoint(number), Some(pending)) => (pending.ppm, Some(number)),
@@ -100,7 +101,8 @@ impl VmOwner {
         }
     }
 
-    /// Reports a stopped attempt with the part of its work that is done, and the checkpoint that holds it.
+    /// Reports a stopped attempt with the part of its work that is done, in ppm, and the number of the checkpoint that holds it, if
+    /// any.
     pub(crate) fn say_stopped(
         &self,
         key: Key,

@@ -12,7 +12,7 @@ use crate::agent::{
 };
 
 impl VmOwner {
-    /// Logs the progress of each save under way on a VM that is about to end, as it won't be completed.
+    /// Reports how far each checkpoint under way has come that won't be completed, as the VM is about to end.
     pub(super) fn say_unsaved(&self) {
         for attempt in &self.attempts {
             let Some(far) = self.how_far(attempt) else { continue };
@@ -22,7 +22,7 @@ impl VmOwner {
         }
     }
 
-    /// Describes the progress of an attempt's save, worded to follow a colon; `None` if no save is under way, or the
+    /// Describes the progress of an attempt's checkpoint, worded to follow a colon; `None` if no checkpoint is under way, or the
     /// coordinator has it.
     fn how_far(&self, attempt: &VmAttempt) -> Option<String> {
         if attempt.last_save.as_ref().is_some_and(|save| save.put_off_until().is_some()) {

@@ -34,7 +34,8 @@ impl SparseMatrix {
         order.div_ceil(PRODUCT_ROWS) as u64
     }
 
-    /// Σᵢ wᵢ xᵢ xᵢᵀ + (rcond − shift)·I with random sparse xᵢ and weights wᵢ from 1 to rcond.
+    /// Returns CG's matrix Σᵢ wᵢ xᵢ xᵢᵀ + (rcond − shift)·I, with random sparse vectors xᵢ and weights wᵢ that fall from 1 to
+    /// rcond.
     pub(super) fn generate_matrix(
         order: usize,
         nonzeros: usize,
@@ -72,7 +73,7 @@ impl SparseMatrix {
         rows.into_matrix(meter)
     }
 
-    /// y = A x.
+    /// Computes the product y = A x.
     pub(super) fn multiply_vector(
         &self,
         x: &[f64],
@@ -91,7 +92,7 @@ impl SparseMatrix {
     }
 }
 
-/// Product of a row with x in four partial sums, so that additions need not wait for each other.
+/// Returns the product of a matrix row with x, in four partial sums, so that additions need not wait for each other.
 fn row_product(values: &[f64], columns: &[u32], x: &[f64]) -> f64 {
     let (value_chunks, value_rest) = values.as_chunks::<4>();
     let (column_chunks, column_rest) = columns.as_chunks::<4>();
@@ -111,7 +112,7 @@ fn ends_block(i: usize, of: usize, block: usize) -> bool {
     (i + 1).is_multiple_of(block) || i + 1 == of
 }
 
-/// `nonzeros` random elements at random places, and [`DIAGONAL`] at place `i`.
+/// Returns a sparse vector with `nonzeros` random elements at random places, and [`DIAGONAL`] at place `i`.
 fn sparse_vector(order: usize, nonzeros: usize, i: u32, random: &mut NasRandom) -> SparseVector {
     let places = order.next_power_of_two() as f64;
     let mut vector = SparseVector::with_capacity(nonzeros + 1);
@@ -132,7 +133,7 @@ fn sparse_vector(order: usize, nonzeros: usize, i: u32, random: &mut NasRandom) 
 /// Matrix rows under construction: elements in any order, several for one position.
 struct MatrixRows {
     matrix: SparseMatrix,
-    /// Elements of each row so far.
+    /// Number of elements of each row so far.
     filled: Vec<usize>,
 }
 

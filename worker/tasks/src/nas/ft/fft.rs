@@ -12,7 +12,7 @@ pub(super) const LANES: usize = 8;
 /// Numbers in a vector register of the baseline instruction set.
 const WIDTH: usize = 2;
 
-/// Sign of the exponent.
+/// Direction of a Fourier transform: the sign of its exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FourierDirection {
     /// Forward transform, with the factors exp(−2πi·jk/n).
@@ -21,10 +21,10 @@ pub(super) enum FourierDirection {
     Inverse,
 }
 
-/// Eight lines of one length, with roots and buffers to transform them.
+/// Fourier transform of eight lines of equal length at once, with its roots of unity and buffers.
 pub(super) struct FourierLines {
     length: usize,
-    /// cos and sin of 2πk/n.
+    /// Cosine and sine of 2πk/n, by k, for lines of n points.
     roots: Vec<(f64, f64)>,
     now: LineBuffer,
     next: LineBuffer,
@@ -37,7 +37,7 @@ struct LineBuffer {
 }
 
 impl FourierLines {
-    /// Lines of `length` points, a power of two.
+    /// Makes the transform of lines of `length` points, a power of two.
     pub(super) fn new(length: usize) -> Self {
         debug_assert!(length.is_power_of_two());
         let angle = |k: usize| TAU * k as f64 / length as f64;
@@ -50,7 +50,7 @@ impl FourierLines {
         }
     }
 
-    /// Sets all points of one line.
+    /// Sets all points of line number `lane`.
     pub(super) fn load_lane(&mut self, lane: usize, re: &[f64], im: &[f64]) {
         let (re_lines, _) = self.now.re.as_chunks_mut::<LANES>();
         let (im_lines, _) = self.now.im.as_chunks_mut::<LANES>();
@@ -62,7 +62,7 @@ impl FourierLines {
         }
     }
 
-    /// Reads all points of one line.
+    /// Reads all points of line number `lane`.
     pub(super) fn store_lane(&self, lane: usize, re: &mut [f64], im: &mut [f64]) {
         let (re_lines, _) = self.now.re.as_chunks::<LANES>();
         let (im_lines, _) = self.now.im.as_chunks::<LANES>();
@@ -148,7 +148,7 @@ impl FourierLines {
     }
 }
 
-/// A root of unity.
+/// A complex root of unity.
 #[derive(Clone, Copy)]
 struct UnityRoot {
     re: f64,
@@ -189,7 +189,7 @@ impl PackedComplex {
         })
     }
 
-    /// The numbers times i·`sign`, where `sign` is ±1.
+    /// Returns the complex numbers times i·`sign`, where `sign` is ±1.
     #[inline]
     fn turn_by_i(self, sign: f64) -> Self {
         Self::each(|l| (-sign * self.im[l], sign * self.re[l]))

@@ -10,10 +10,10 @@ pub(super) struct ComplexNumber {
 /// Complex values on nx × ny × nz points, x fastest.
 pub(super) struct ComplexField {
     shape: [usize; 3],
-    /// Distance from one row to the next in numbers. It exceeds nx a little, so that rows, which
-    /// are powers of two long, don't all fall on the same cache sets.
+    /// Distance from one row to the next, in numbers. It exceeds nx, a power of two, a little, so that rows don't all fall on the
+    /// same cache sets.
     row: usize,
-    /// Distance from one plane to the next in numbers, likewise not a power of two.
+    /// Distance from one plane to the next, in numbers; not a power of two, so that planes don't all fall on the same cache sets.
     plane: usize,
     re: Vec<f64>,
     im: Vec<f64>,
@@ -34,7 +34,7 @@ impl ComplexField {
         self.shape
     }
 
-    /// Real and imaginary parts of row `j` of plane `k`.
+    /// Returns the real and the imaginary parts of row `j` of plane `k`.
     pub(super) fn row(&self, k: usize, j: usize) -> (&[f64], &[f64]) {
         let start = k * self.plane + j * self.row;
         let range = start..start + self.shape[0];

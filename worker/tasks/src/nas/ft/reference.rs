@@ -2,7 +2,8 @@
 
 use crate::class::ProblemClass;
 
-/// Points in x, y and z, and the checksum (real, imaginary) after each time step.
+/// Returns FT's problem of a class: the number of points in x, y and z, and the published checksum (real, imaginary) after each
+/// time step.
 pub(super) fn class_problem(class: ProblemClass) -> ([usize; 3], &'static [[f64; 2]]) {
     match class {
         ProblemClass::S => ([64, 64, 64], &CHECKSUMS_S),

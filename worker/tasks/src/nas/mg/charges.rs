@@ -4,7 +4,7 @@ use super::grid::GhostGrid;
 use crate::meter::{EnoughWork, WorkMeter};
 use crate::nas::random::NasRandom;
 
-/// Number of points of each sign.
+/// Number of points with charge +1, and of points with charge −1.
 const CHARGES: usize = 10;
 
 /// A grid point and the random number drawn for it.
@@ -44,7 +44,7 @@ pub(super) fn place_charges(
     Ok(())
 }
 
-/// The draws with the greatest `sign · value` so far, ascending.
+/// The grid points whose random numbers have the greatest `sign · value` so far, ascending.
 struct ExtremeDraws {
     sign: f64,
     kept: Vec<DrawnPoint>,

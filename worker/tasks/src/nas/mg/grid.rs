@@ -4,31 +4,31 @@ use std::array::from_fn;
 
 use crate::meter::{EnoughWork, WorkMeter};
 
-/// Values on n³ points and their ghosts; the first index varies fastest.
+/// Grid of values on n³ points and on a layer of ghost points around them; the first index varies fastest.
 pub(super) struct GhostGrid {
-    /// Points and ghosts per side.
+    /// Number of points along each side of the grid, including one ghost point at each end.
     side: usize,
     values: Vec<f64>,
 }
 
 impl GhostGrid {
-    /// A grid of `points`³ zeros.
+    /// Makes a grid of `points`³ zeros.
     pub(super) fn new(points: usize) -> Self {
         let side = points + 2;
         Self { side, values: vec![0.0; side * side * side] }
     }
 
-    /// Points per side, without ghosts.
+    /// Returns the number of points along each side of the grid, without ghost points.
     pub(super) fn points(&self) -> usize {
         self.side - 2
     }
 
-    /// Points per side, with ghosts: the length of a row.
+    /// Returns the number of points per side, with ghosts: the length of a row.
     pub(super) fn side(&self) -> usize {
         self.side
     }
 
-    /// Sets all to zero; a unit of work per plane, ghosts included.
+    /// Sets all points and ghosts to zero; each plane, ghosts included, is a unit of work.
     pub(super) fn clear_grid(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         for plane in self.values.chunks_mut(self.side * self.side) {
             plane.fill(0.0);
@@ -37,7 +37,7 @@ impl GhostGrid {
         Ok(())
     }
 
-    /// Row `j` of plane `k`, ghosts included.
+    /// Returns row `j` of plane `k`, ghosts included.
     pub(super) fn row(&self, k: usize, j: usize) -> &[f64] {
         let start = (k * self.side + j) * self.side;
         &self.values[start..start + self.side]
@@ -48,7 +48,7 @@ impl GhostGrid {
         &mut self.values[start..start + self.side]
     }
 
-    /// The nine rows around row `j` of plane `k`: `[k - 1, k, k + 1][j - 1, j, j + 1]`.
+    /// Returns the nine rows around row `j` of plane `k`: `[k - 1, k, k + 1][j - 1, j, j + 1]`.
     pub(super) fn rows_around(&self, k: usize, j: usize) -> [[&[f64]; 3]; 3] {
         from_fn(|above| from_fn(|behind| self.row(k + above - 1, j + behind - 1)))
     }
@@ -71,7 +71,7 @@ impl GhostGrid {
         self.values.copy_within(plane..2 * plane, (n + 1) * plane);
     }
 
-    /// Root mean square over the points; a unit of work per plane.
+    /// Returns the root mean square over the points; each plane is a unit of work.
     pub(super) fn rms(&self, meter: &mut WorkMeter) -> Result<f64, EnoughWork> {
         let n = self.points();
         let mut sum = 0.0;

@@ -6,10 +6,10 @@
 use super::grid::GhostGrid;
 use crate::meter::{EnoughWork, WorkMeter};
 
-/// The discrete Laplacian: centre, edges, corners; its faces have weight 0.
+/// Weights of MG's discrete Laplacian for the centre, the edges and the corners of a 3³ cube; the faces have weight 0.
 const LAPLACIAN: [f64; 3] = [-8.0 / 3.0, 1.0 / 6.0, 1.0 / 12.0];
 
-/// r = v − A u.
+/// Sets the residual r = v − A u, where A is the discrete Laplacian.
 pub(super) fn set_residual(
     u: &GhostGrid,
     v: &GhostGrid,
@@ -29,7 +29,7 @@ pub(super) fn set_residual(
     Ok(())
 }
 
-/// r = r − A u.
+/// Subtracts the discrete Laplacian of u from the residual: r = r − A u.
 pub(super) fn subtract_laplacian(
     u: &GhostGrid,
     r: &mut GhostGrid,
@@ -50,7 +50,7 @@ pub(super) fn subtract_laplacian(
     Ok(())
 }
 
-/// u = u + S r.
+/// Applies the smoother S to the residual, and adds the result to the solution: u = u + S r.
 pub(super) fn smooth_solution(
     r: &GhostGrid,
     u: &mut GhostGrid,
@@ -70,7 +70,7 @@ pub(super) fn smooth_solution(
     Ok(())
 }
 
-/// The residual on the next coarser grid: a weighted mean around every second point.
+/// Computes the residual on the next coarser grid: a weighted mean around every second point.
 pub(super) fn restrict_residual(
     fine: &GhostGrid,
     coarse: &mut GhostGrid,
@@ -147,11 +147,11 @@ fn interpolate_row(coarse: &[f64], fine: &mut [f64]) {
     }
 }
 
-/// Sums of neighbours for each point of a row.
+/// For each point of a row, the sums of its neighbours in the eight rows around.
 struct RowSums {
     /// Sums of the four nearest points in the neighbouring rows.
     faces: Vec<f64>,
-    /// Sums of the four diagonal points.
+    /// Sums of the four diagonal points in the neighbouring rows.
     edges: Vec<f64>,
 }
 
@@ -171,7 +171,7 @@ impl RowSums {
     }
 }
 
-/// out = right − A u along one row.
+/// Computes out = right − A u along one row, where A is the discrete Laplacian.
 fn apply_laplacian(u: &[f64], sums: &RowSums, right: &[f64], out: &mut [f64]) {
     let n = out.len();
     let (u, right) = (&u[..n], &right[..n]);
@@ -185,7 +185,7 @@ fn apply_laplacian(u: &[f64], sums: &RowSums, right: &[f64], out: &mut [f64]) {
     }
 }
 
-/// u = u + S r along one row.
+/// Adds the smoothed residual along one row: u = u + S r.
 fn apply_smoother(r: &[f64], sums: &RowSums, weights: &[f64; 3], u: &mut [f64]) {
     let n = u.len();
     let r = &r[..n];

@@ -13,12 +13,12 @@ const COEFFICIENTS: [[f64; 13]; 5] = [
     [5.0, 4.0, 3.0, 2.0, 0.1, 0.4, 0.3, 0.05, 0.04, 0.03, 0.1, 0.3, 0.2],
 ];
 
-/// Interpolation of the inside of the initial field; its six faces are exact.
+/// Way in which the inside of the initial field is interpolated; the field's six faces are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitialField {
-    /// Transfinite interpolation of the faces: NPB.
+    /// Transfinite interpolation of the faces, as in NPB.
     Transfinite,
-    /// Trilinear interpolation of the eight corners: GridNPB.
+    /// Trilinear interpolation of the eight corners, as in GridNPB.
     Trilinear,
 }
 
@@ -29,14 +29,14 @@ pub(super) struct ExactSolution {
 }
 
 impl ExactSolution {
-    /// The solution on `points`³ points with the given constant term of the density.
+    /// Makes the exact solution on `points`³ points with the given constant term of the density.
     pub(super) fn new(points: usize, density: f64) -> Self {
         let mut coefficients = COEFFICIENTS;
         coefficients[0][0] = density;
         Self { points, coefficients }
     }
 
-    /// The five quantities at a point of the unit cube.
+    /// Returns the five quantities of the exact solution at a point of the unit cube.
     fn values_at(&self, place: [f64; 3]) -> [f64; 5] {
         self.coefficients.map(|c| {
             let along = |d: usize| {
@@ -99,7 +99,7 @@ impl ExactSolution {
         Ok(())
     }
 
-    /// Blends linear interpolations between opposite faces.
+    /// Returns the five quantities of the initial field at a point, as a blend of linear interpolations between opposite faces.
     fn transfinite(&self, place: [f64; 3]) -> [f64; 5] {
         let between = |d: usize| {
             let (mut low, mut high) = (place, place);
@@ -115,7 +115,7 @@ impl ExactSolution {
         })
     }
 
-    /// Sums of squared differences from the exact solution over all points.
+    /// Computes, for each quantity, the sum of squared differences from the exact solution over all points.
     pub(super) fn squared_errors(
         &self,
         u: &GridField<5>,
@@ -134,14 +134,14 @@ impl ExactSolution {
         Ok(sums)
     }
 
-    /// Points of a plane in the order of memory, as (j, i).
+    /// Returns the points of a plane in the order of memory, as (j, i).
     fn plane_points(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let points = self.points;
         (0..points).flat_map(move |j| (0..points).map(move |i| (j, i)))
     }
 }
 
-/// Corner `c` of the unit cube: bit d of `c` is its coordinate d.
+/// Returns corner `c` of the unit cube: bit d of `c` is the corner's coordinate d.
 fn cube_corner(c: usize) -> [f64; 3] {
     [0, 1, 2].map(|d| f64::from(u8::from(c >> d & 1 == 1)))
 }

@@ -6,9 +6,8 @@ const LINE: usize = 8;
 /// `C` quantities on n³ points: plane by plane, row by row, in a row one quantity after the
 /// other, i fastest.
 ///
-/// Sweeps along x, y and z all find the quantities of one row close together. Rows are whole
-/// cache lines long, and planes an odd number of them, so that the points of a line along z
-/// do not compete for the same cache sets.
+/// Sweeps along x, y and z all find the quantities of one row close together. Rows are whole cache lines long, and planes an odd
+/// number of cache lines, so that the points of a line along z do not compete for the same cache sets.
 pub(super) struct GridField<const C: usize> {
     points: usize,
     row: usize,
@@ -24,17 +23,17 @@ impl<const C: usize> GridField<C> {
         Self { points, row, plane, values: vec![0.0; points * plane] }
     }
 
-    /// Grid points per side.
+    /// Returns the number of grid points per side.
     pub(super) fn points(&self) -> usize {
         self.points
     }
 
-    /// Numbers of one quantity in a row, padding included.
+    /// Returns how many numbers a row has for one quantity, padding included.
     pub(super) fn row_length(&self) -> usize {
         self.row
     }
 
-    /// The quantities of row `j` of plane `k`, padding included.
+    /// Returns the quantities of row `j` of plane `k`, padding included.
     pub(super) fn row(&self, k: usize, j: usize) -> [&[f64]; C] {
         let start = k * self.plane + j * C * self.row;
         let all = &self.values[start..start + C * self.row];
@@ -70,7 +69,7 @@ impl<const C: usize> GridField<C> {
         }
     }
 
-    /// Adds the squares at the points of plane `k` to `sums`.
+    /// Adds the squares of each quantity at the points of plane `k` to `sums`.
     pub(super) fn add_squares(&self, k: usize, sums: &mut [f64; C]) {
         for j in 0..self.points {
             for (sum, quantity) in sums.iter_mut().zip(self.row(k, j)) {

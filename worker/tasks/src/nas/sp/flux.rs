@@ -6,12 +6,12 @@ use std::ops::Range;
 use super::field::GridField;
 use super::gas::{C1, C1C5, C2, C3C4, CON43, DIFFUSION, DISSIPATION, INVERSE_DENSITY, KINETIC};
 
-/// Fourth differences at the two points next to a boundary and further inside; mirrored at
-/// the far side.
+/// Coefficients of fourth differences at the first point next to a boundary, at the second, and further inside; mirrored at the far
+/// side.
 const FOURTH: [[f64; 5]; 3] =
     [[0.0, 0.0, 5.0, -4.0, 1.0], [0.0, -4.0, 6.0, -4.0, 1.0], [1.0, -4.0, 6.0, -4.0, 1.0]];
 
-/// The spatial operator for one grid spacing.
+/// SP's spatial difference operator for one grid spacing h.
 pub(super) struct FluxOperator {
     points: usize,
     /// 1/(2h), the factor of central first differences.
@@ -33,7 +33,7 @@ impl FluxOperator {
         Self { points, first: 0.5 * cells, second: cells * cells }
     }
 
-    /// rhs = scale · (forcing + operator applied to u) inside plane `k`.
+    /// Computes rhs = scale · (forcing + spatial operator applied to u) inside plane `k`.
     pub(super) fn add_up(
         &self,
         u: &GridField<5>,
@@ -70,7 +70,7 @@ impl FluxOperator {
         }
     }
 
-    /// Along x the stretches overlap; the two points at either end have their own stencils.
+    /// Adds the operator's terms along x, where the stretches overlap; the two points at either end have their own stencils.
     fn along_x(&self, u: &[&[f64]; 5], gas: &[&[f64]; 3], out: &mut [&mut [f64]; 5]) {
         let last = self.points - 1;
         for (start, end) in [(1, 2), (2, 3), (3, last - 2), (last - 2, last - 1), (last - 1, last)]
@@ -87,8 +87,8 @@ impl FluxOperator {
         }
     }
 
-    /// Weights of the five points in second-order plus fourth-order dissipation, at point
-    /// `at` of a line along `direction`.
+    /// Returns the weights of five neighbouring points in second-order plus fourth-order dissipation, at point `at` of a line along
+    /// `direction`.
     fn dissipation(&self, direction: usize, at: usize) -> [f64; 5] {
         let from_far = self.points - 1 - at;
         let mut fourth = FOURTH[at.min(from_far).min(3) - 1];
@@ -103,7 +103,7 @@ impl FluxOperator {
         weights
     }
 
-    /// Adds the terms of one direction; `at` is the stretch's coordinate in it.
+    /// Adds the operator's terms of one direction; `at` is the stretch's coordinate in that direction.
     fn add(
         &self,
         direction: usize,
@@ -134,7 +134,7 @@ impl FluxOperator {
         }
     }
 
-    /// Adds the momentum terms along the direction: convection, pressure and viscosity.
+    /// Adds the terms of the momentum along the direction: convection, pressure and viscosity.
     fn add_normal(
         &self,
         m: usize,
@@ -162,7 +162,7 @@ impl FluxOperator {
         }
     }
 
-    /// Adds the momentum terms across the direction.
+    /// Adds the terms of the momentum across the direction.
     fn add_tangential(
         &self,
         m: usize,
@@ -221,17 +221,17 @@ impl FluxOperator {
 }
 
 impl<'a> PointStretch<'a> {
-    /// Quantity `m` at all five offsets, `n` points each.
+    /// Returns `n` points of quantity `m` at each of the five offsets.
     fn quantity_values(&self, m: usize, n: usize) -> [&'a [f64]; 5] {
         from_fn(|offset| &self.u[offset][m][..n])
     }
 
-    /// Quantity `m` at the offsets −1, 0 and 1.
+    /// Returns `n` points of quantity `m` at each of the offsets −1, 0 and 1.
     fn near_values(&self, m: usize, n: usize) -> [&'a [f64]; 3] {
         from_fn(|offset| &self.u[offset + 1][m][..n])
     }
 
-    /// A derived quantity at the offsets −1, 0 and 1.
+    /// Returns `n` points of derived quantity `m` at each of the offsets −1, 0 and 1.
     fn derived_values(&self, m: usize, n: usize) -> [&'a [f64]; 3] {
         from_fn(|offset| &self.gas[offset][m][..n])
     }

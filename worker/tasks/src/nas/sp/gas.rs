@@ -2,29 +2,29 @@
 
 use super::field::GridField;
 
-/// Ratio of specific heats.
+/// Ratio γ of the gas's specific heats.
 pub(super) const C1: f64 = 1.4;
 /// γ − 1: pressure = C2 · (E − ½ρ|V|²).
 pub(super) const C2: f64 = 0.4;
-/// Viscosity: C3 · C4.
+/// Viscosity of the gas: the product C3 · C4 of NPB's constants.
 pub(super) const C3C4: f64 = 0.1;
-/// C1 · C5, with the Prandtl number in C5.
+/// Product C1 · C5 of NPB's constants, a factor of the diffusion of energy, with the Prandtl number in C5.
 pub(super) const C1C5: f64 = 1.96;
-/// Factor of the normal velocity's diffusion.
+/// Factor of the diffusion of velocity along the direction of differences.
 pub(super) const CON43: f64 = 4.0 / 3.0;
-/// Second-order dissipation along x, y and z.
+/// Coefficients of second-order dissipation along x, y and z.
 pub(super) const DIFFUSION: [f64; 3] = [0.75, 0.75, 1.0];
-/// Fourth-order dissipation: a quarter of the greatest of [`DIFFUSION`].
+/// Coefficient of fourth-order dissipation: a quarter of the greatest of [`DIFFUSION`].
 pub(super) const DISSIPATION: f64 = 0.25;
 
-/// Index of 1/density in the derived field.
+/// Index of 1/density among the quantities of the derived field.
 pub(super) const INVERSE_DENSITY: usize = 0;
-/// Index of half the square of the speed, ½|V|².
+/// Index of half the square of the speed, ½|V|², in the derived field.
 pub(super) const KINETIC: usize = 1;
-/// Index of the speed of sound.
+/// Index of the speed of sound in the derived field.
 pub(super) const SOUND: usize = 2;
 
-/// Computes plane `k` of the derived field.
+/// Computes plane `k` of the field `gas`, whose quantities derive from the conserved quantities `u`.
 pub(super) fn derive_plane(u: &GridField<5>, gas: &mut GridField<3>, k: usize) {
     for j in 0..u.points() {
         let [density, x, y, z, energy] = u.row(k, j);

@@ -5,23 +5,23 @@
 //! speed of sound. Eight neighbouring lines are solved together, so that every operation is
 //! on neighbouring numbers and all of it stays in the cache.
 
-/// Number of lines in a bundle.
+/// Number of grid lines that are solved together, as a bundle.
 pub(super) const LANES: usize = 8;
 
 /// One number for each line of a bundle.
 pub(super) type Lanes = [f64; LANES];
 
-/// The three systems: the sign of the speed of sound, and the variables that each solves for.
+/// The three linear systems along a line, each with the sign of the speed of sound in it and the variables that it solves for.
 const SYSTEMS: [(f64, std::ops::Range<usize>); 3] = [(0.0, 0..3), (1.0, 3..4), (-1.0, 4..5)];
 
-/// The coefficients at one point of every line.
+/// Coefficients of the systems at one point of every line of a bundle.
 #[derive(Clone, Default)]
 pub(super) struct LinePoint {
-    /// Δt/(2h) · velocity.
+    /// Advection coefficient: Δt/(2h) · velocity.
     pub(super) advection: Lanes,
-    /// Δt/h² · diffusivity.
+    /// Diffusion coefficient: Δt/h² · diffusivity.
     pub(super) diffusion: Lanes,
-    /// Δt/(2h) · speed of sound.
+    /// Sound coefficient: Δt/(2h) · speed of sound.
     pub(super) sound: Lanes,
     /// Right-hand sides, which become the solutions.
     pub(super) x: [Lanes; 5],
@@ -29,7 +29,7 @@ pub(super) struct LinePoint {
     upper: [[Lanes; 2]; 3],
 }
 
-/// A bundle of lines from boundary to boundary; the solution is zero at the boundaries.
+/// A bundle of grid lines from boundary to boundary, along which systems are solved; the solution is zero at the boundaries.
 pub(super) struct LineBundle {
     pub(super) stations: Vec<LinePoint>,
 }
@@ -39,7 +39,7 @@ impl LineBundle {
         Self { stations: vec![LinePoint::default(); points] }
     }
 
-    /// Solves all systems; `dissipation` is Δt times the factor of fourth differences.
+    /// Solves the systems of all lines; `dissipation` is Δt times the factor of fourth differences.
     pub(super) fn solve(&mut self, dissipation: f64) {
         let last = self.stations.len() - 1;
         // The boundary stations' solutions and superdiagonals are zero, so what couples to
@@ -60,7 +60,7 @@ impl LineBundle {
     }
 }
 
-/// Eliminates the two preceding points from the rows of `here` and scales the diagonal to 1.
+/// Eliminates the two preceding points from the equations of point `here`, and scales the diagonal to 1.
 #[inline(never)]
 fn eliminate_points(
     second: &LinePoint,

@@ -3,7 +3,7 @@
 use super::EquationNorms;
 use crate::class::ProblemClass;
 
-/// Published norms after the class's number of steps.
+/// Returns SP's published norms for a class, after the class's number of time steps.
 pub(super) fn reference_norms(class: ProblemClass) -> EquationNorms {
     match class {
         ProblemClass::S => EquationNorms {

@@ -10,14 +10,14 @@ use super::field::GridField;
 use super::gas::{C1C5, C2, C3C4, DIFFUSION, DISSIPATION, INVERSE_DENSITY, KINETIC, SOUND};
 use super::lines::{LANES, Lanes, LineBundle, LinePoint};
 
-/// Factors of the implicit step for one grid and time step, with buffers.
+/// Factors of SP's implicit step for one grid spacing h and time step Δt, with buffers.
 pub(super) struct SweepFactors {
     points: usize,
     /// Factor of first differences, Δt/(2h).
     first: f64,
     /// Factor of second differences, Δt/h².
     second: f64,
-    /// Δt · fourth-order dissipation.
+    /// Factor of fourth differences: Δt · coefficient of fourth-order dissipation.
     dissipation: f64,
     /// Buffer for the five quantities of a row.
     row: [Vec<f64>; 5],
@@ -120,7 +120,7 @@ impl SweepFactors {
         }
     }
 
-    /// Fills one point of the lines along `direction` from the numbers at `start` of a row.
+    /// Fills one point of a bundle's lines along `direction` from the numbers that begin at `start` of a row.
     fn load_lines(
         &self,
         direction: usize,
@@ -144,8 +144,8 @@ impl SweepFactors {
     }
 }
 
-/// The greatest diffusivity of the five equations. With equal second-order dissipation in all and a
-/// positive density it is always that of the energy.
+/// Returns the greatest diffusivity of the five equations: with equal second-order dissipation in all of them and a positive
+/// density, it is that of the energy equation.
 #[inline]
 fn diffusivity(direction: usize, inverse_density: f64) -> f64 {
     DIFFUSION[direction] + C1C5 * C3C4 * inverse_density
@@ -159,7 +159,7 @@ fn chunk_mut(row: &mut [f64], start: usize) -> &mut Lanes {
     &mut row[start..].as_chunks_mut::<LANES>().0[0]
 }
 
-/// Applies T⁻¹ along a row: from changes of the conserved quantities to the variables of x.
+/// Applies T⁻¹ along a row: converts changes of the conserved quantities to the variables of the sweep along x.
 #[inline(never)]
 fn to_characteristic(
     u: &[&[f64]; 5],
@@ -190,7 +190,7 @@ fn to_characteristic(
     }
 }
 
-/// Applies N⁻¹: from the variables of x to those of y.
+/// Applies N⁻¹: converts the variables of the sweep along x to those of the sweep along y.
 fn x_to_y(x: &mut [Lanes; 5]) {
     let [x0, x1, x2, x3, x4] = x;
     for l in 0..LANES {
@@ -204,7 +204,7 @@ fn x_to_y(x: &mut [Lanes; 5]) {
     }
 }
 
-/// Applies P⁻¹: from the variables of y to those of z.
+/// Applies P⁻¹: converts the variables of the sweep along y to those of the sweep along z.
 fn y_to_z(x: &mut [Lanes; 5]) {
     let [x0, x1, x2, x3, x4] = x;
     for l in 0..LANES {
@@ -218,8 +218,7 @@ fn y_to_z(x: &mut [Lanes; 5]) {
     }
 }
 
-/// Applies T: from the variables of z to changes of the conserved quantities, which are added to
-/// `u`.
+/// Applies T: converts the variables of the sweep along z to changes of the conserved quantities, and adds these to `u`.
 #[inline(never)]
 fn add_conserved(x: &[Lanes; 5], gas: &[&[f64]; 3], u: [&mut [f64]; 5], start: usize) {
     let [u0, u1, u2, u3, u4] = u;

@@ -7,27 +7,20 @@ use dormouse_units::{Ppm, Span, Tier};
 use dormouse_vm::{ideal::MachineChange, life::VmEvent};
 use tokio::time::Instant;
 
-use crate::{
-    agent::{
-        machine::JobDump,
-        report::{Key, whole_micros},
-        test_fault,
-        vm::{
-            CommandStamp,
-            attempt::VmAttempt,
-            owner::{VmOwner, checkpoints::told_of},
-        },
-    },
-    criu::AfterDump,
+use crate::agent::{
+    machine::CountedWork,
+    report::{Key, whole_micros},
+    test_fault,
+    vm::{CommandStamp, attempt::VmAttempt, owner::VmOwner},
 };
 
 impl VmOwner {
-    /// Advances the reference of the VM's jobs to now.
+    /// Advances the model that the VM's jobs are compared with to now.
     pub(crate) fn pace_now(&mut self) {
         self.pace_to(Instant::now());
     }
 
-    /// Returns the part of its work that a job should have done by now; `None`: it should have finished.
+    /// Returns the part of a job's work that should be done by now; `None`: the job should have finished.
     pub(crate) fn job_done(&self, key: Key) -> Option<Ppm> {
         self.pace.ideal.part_done(key).map(Ppm::new)
     }
@@ -52,7 +45,7 @@ impl VmOwner {
         }
     }
 
-    /// Stops a job in the reference from now on, for the cost of a checkpoint.
+    /// Stops a job in the model that it is compared with, from now on, for the cost of a checkpoint.
     pub(crate) fn hold_job(&mut self, key: Key) {
         let Some(attempt) = self.find_attempt(key).filter(|a| a.parallel_job().is_some()) else {
             return;
@@ -71,7 +64,7 @@ impl VmOwner {
         Duration::from_micros(whole_micros(self.context.speedup.to_real(cost)))
     }
 
-    /// Withdraws a checkpoint that a job should have taken.
+    /// Ends a job's stop for a checkpoint in the model that it is compared with, as the checkpoint isn't taken.
     pub(crate) fn release_job(&mut self, key: Key) {
         if self.find_attempt(key).is_some_and(|attempt| attempt.parallel_job().is_some()) {
             let at = self.pace.decided_time(&CommandStamp::stamp_now());
@@ -82,29 +75,26 @@ impl VmOwner {
         }
     }
 
-    /// Checkpoints a job, in its turn at CRIU.
+    /// Checkpoints a job that has got its permit to use CRIU; `stopping`: the job doesn't run on after the dump.
     pub(crate) fn dump_job(&mut self, key: Key, stopping: bool) {
         if self.context.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
             self.hold_job(key);
         }
         let machine = Arc::clone(&self.machine);
-        let seats = self.seats_of(key);
-        let Some(attempt) = self.attempt_mut(key) else { return };
-        let permit = attempt.permit.take();
-        let Some(process) = attempt.process.clone() else { return };
-        let (page, name) = (attempt.page.clone(), attempt.name.clone());
+        let Some(attempt) = self.attempt_mut(key).filter(|attempt| attempt.process.is_some())
+        else {
+            return;
+        };
         let due = attempt.due.filter(|_| !stopping);
         attempt.liveness.pause_watch();
         let Some(job) = attempt.job_mut() else { return };
         job.meter.stop_count(|rank| machine.rank_time(rank), &job.ranks);
-        let ranks = job.ranks.clone();
-        let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
-        let dump = JobDump { key, name, seats, process, ranks, page, due, after, permit };
-        tokio::spawn(told_of(key, machine.dump_job(dump), self.tell.clone()));
+        let counts = CountedWork::Reported { attempt: key.1, due, known: None };
+        self.send_dump(key, counts, stopping);
     }
 
-    /// Undoes the changes that a dump made to a job's slots.
+    /// Gives the slots of a background job their low priority back, which a dump had raised.
     pub(crate) fn job_is_as_it_was(&mut self, key: Key) {
         if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
@@ -115,7 +105,7 @@ impl VmOwner {
         }
     }
 
-    /// Keeps a job stopped after its dump for the rest of the due time.
+    /// Keeps a job stopped after its dump, until it was stopped for as long as a checkpoint should take.
     pub(crate) fn job_stands(&mut self, key: Key) {
         if self.find_attempt(key).is_none_or(|attempt| attempt.parallel_job().is_none()) {
             return;
@@ -141,7 +131,7 @@ impl VmOwner {
         self.turn_meters();
     }
 
-    /// Continues jobs that have been stopped for the due time.
+    /// Continues the jobs that have been stopped for as long as their checkpoint should take.
     pub(crate) fn jobs_go_on(&mut self, now: Instant) {
         let is_due = |at: Instant| at <= now;
         let due = self.attempts.iter().filter(|a| {

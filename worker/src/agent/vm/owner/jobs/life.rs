@@ -10,10 +10,11 @@ use tokio::time::Instant;
 
 use crate::{
     agent::{
+        machine::AttemptBirth,
         report::{Key, attempt_key, make_report, task_ref, whole_micros},
         vm::{
             CommandStamp,
-            job::{DueTime, JobBirth, JobState, PERIOD_US},
+            job::{DueTime, JobState, PERIOD_US},
             liveness::TaskLiveness,
             owner::VmOwner,
         },
@@ -22,19 +23,15 @@ use crate::{
 };
 
 impl VmOwner {
-    pub(crate) fn job_lives(&mut self, key: Key, birth: JobBirth) {
+    pub(crate) fn job_lives(&mut self, key: Key, birth: AttemptBirth) {
         let whose = task_ref(self.id, key);
         let Some(attempt) = self.attempt_mut(key) else { return };
-        attempt.page = Some(birth.page);
+        attempt.page = birth.page;
         attempt.liveness = TaskLiveness::default();
         let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
         let (asked, on, done_ppm) = (attempt.asked, attempt.on.clone(), attempt.done_ppm());
-        // An older checkpoint than the one that was wanted, or none: there is more to do.
-        let began_with = birth.done_ppm;
-        let other = began_with.filter(|done| *done != attempt.from_ppm);
-        attempt.from_ppm = began_with.unwrap_or(attempt.from_ppm);
-        let from_ppm = attempt.from_ppm;
+        let (began_with, was_from) = (birth.done_ppm, attempt.from_ppm);
         let Some(job) = attempt.job_mut() else { return };
         job.ranks = birth.ranks;
         job.seen = None;
@@ -57,15 +54,17 @@ impl VmOwner {
                 })));
             }
             None => {
+                attempt.from_ppm = began_with;
                 let real_took_us = whole_micros(birth.at.saturating_duration_since(asked));
-                if let Some(done) = other {
+                // An older checkpoint than the one that was wanted, or none: there is more to do.
+                if began_with != was_from {
                     let at = self.pace.decided_time(&CommandStamp::stamp_now());
-                    self.pace.apply_change(at, MachineChange::HasDone(key, done));
+                    self.pace.apply_change(at, MachineChange::HasDone(key, began_with));
                 }
                 let seats = Some(self.told_seats(key));
                 let started = TaskStarted {
                     task: whose,
-                    done_ppm: from_ppm,
+                    done_ppm: began_with,
                     real_took_us,
                     seats,
                     real_inputs_us: 0,
@@ -88,7 +87,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Promote(key));
     }
 
-    /// Stops the time of the jobs' reference model, as the VM freezes.
+    /// Stops the clock of the model that the VM's jobs are compared with, as the VM freezes.
     pub(crate) fn jobs_freeze(&mut self, asked: &CommandStamp) {
         self.pace.freeze_pace(asked);
         let machine = &self.machine;
@@ -98,7 +97,7 @@ impl VmOwner {
         }
     }
 
-    /// Continues the time of the jobs' reference model, as the VM thaws.
+    /// Lets the clock of the model that the VM's jobs are compared with run again, as the VM thaws.
     pub(crate) fn jobs_thaw(&mut self, asked: &CommandStamp) {
         self.pace.thaw_pace(asked);
         self.turn_meters();
@@ -114,7 +113,7 @@ impl VmOwner {
         due.is_some_and(|due| !due.is_near)
     }
 
-    /// Reports jobs that ended early and whose due time has come.
+    /// Reports the end of jobs that ended early, once the time comes at which they should have ended.
     pub(crate) fn conclude_early(&mut self, now: Instant) {
         if self.is_frozen() {
             return;
@@ -135,7 +134,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns the account of the CPU time that a job was due and received.
+    /// Returns the account of the CPU time that a job should have got and that it received.
     pub(crate) fn job_account(&self, job: &JobState) -> JobAccount {
         let core_ppm = u64::from(self.core_ppm.unwrap_or(1_000_000));
         let quota = |speed_ppm: u32| {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::{
     agent::{
-        machine::JobLeave,
+        machine::{AttemptDump, CountedWork, DumpMoments, turn_at_criu},
         report::{Key, attempt_key},
         vm::{
             CommandStamp,
@@ -44,7 +44,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Move { key, on });
     }
 
-    /// Sends a job that hasn't begun to other vCPUs.
+    /// Assigns other vCPUs (`on`) to a job whose processes haven't begun.
     pub(crate) fn redirect_job(&mut self, key: Key, on: Vec<u32>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         attempt.on.clone_from(&on);
@@ -57,19 +57,27 @@ impl VmOwner {
     pub(crate) fn dump_for_move(&mut self, key: Key) {
         let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
         let pass = self.gate.make_pass();
-        let seats = self.seats_of(key);
-        let Some(attempt) = self.attempt_mut(key) else { return };
-        let Some(process) = attempt.process.clone() else { return };
+        let Some(attempt) = self.attempt_mut(key).filter(|attempt| attempt.process.is_some())
+        else {
+            return;
+        };
         attempt.liveness.pause_watch();
         attempt.ends_hold(Instant::now());
-        let (name, progress_ppm) = (attempt.name.clone(), attempt.done_ppm());
+        let progress_ppm = attempt.done_ppm();
         let progress = SavedProgress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 };
         let Some(job) = attempt.job_mut() else { return };
         job.meter.stop_count(|rank| machine.rank_time(rank), &job.ranks);
-        let ranks = job.ranks.clone();
+        let Some(dump) = self.make_dump(key, true) else { return };
+        let moments = DumpMoments::new(&self.gate, CountedWork::Computed(progress));
+        let criu = Arc::clone(&self.context.criu);
         tokio::spawn(async move {
-            let leave = JobLeave { name, seats, process, ranks, progress };
-            let left = machine.leave_job(pass, leave).await;
+            let left = match turn_at_criu(criu, &pass).await {
+                Ok(permit) => {
+                    let dump = AttemptDump { permit: Some(permit), ..dump };
+                    machine.leave_seats(dump, moments).await
+                }
+                Err(why) => JobDeparture::Lost { why },
+            };
             // The owner is gone only when the VM is.
             let _ = tell.cast(OwnerMessage::Left(key, left));
         });
@@ -95,7 +103,8 @@ impl VmOwner {
         self.apply_event(VmEvent::Left(key, left));
     }
 
-    /// Records the move of a job: the time of its dump, and the size of its checkpoint or why that was lost.
+    /// Records a job's move: the time that its dump took, its checkpoint's size in bytes, and why the checkpoint was lost (`None`:
+    /// it wasn't).
     fn note_move(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         if let Some(why) = &lost {

@@ -20,15 +20,14 @@ use crate::{
     cgroup,
 };
 
-/// Interval at which the CPU times of processes are counted: what a process uses between the last count and its end is
-/// not counted.
+/// Interval at which the CPU times of jobs' processes are counted; CPU time that a process uses after its last count isn't counted.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 
-/// Interval at which every job is compared with the reference.
+/// Interval at which every job is compared with the model of its VM.
 const PAY_EVERY: Duration = Duration::from_millis(25);
 
 impl VmOwner {
-    /// Returns when jobs must be looked at, if there are any.
+    /// Returns when the VM's jobs must be compared with the VM's model, continued or counted next; `None`: there are none.
     pub(crate) fn jobs_wake_at(&self) -> Option<Instant> {
         // Without jobs, too, it is told when there are credits again.
         let has_jobs =
@@ -39,7 +38,8 @@ impl VmOwner {
         has_jobs.then(|| of_checkpoints.map_or(always, |at| at.min(always)))
     }
 
-    /// Does all work for jobs that is due by now.
+    /// Does what the VM's jobs need at `now`: compares them with the VM's model, checkpoints, reports and counts, each at its
+    /// interval.
     pub(crate) fn see_to_jobs(&mut self, now: Instant) {
         if self.jobs_wake_at().is_none() {
             return;
@@ -58,7 +58,7 @@ impl VmOwner {
         }
     }
 
-    /// Advances the jobs' reference and its credits to now: later counts are at the speed that the credits allow.
+    /// Advances the jobs' model and its credits to now: later counts are at the speed that the credits allow.
     pub(crate) fn pace_to(&mut self, now: Instant) {
         let attempts = &self.attempts;
         self.pace.advance_to(now, |key| attempts.iter().all(|a| a.key != key));
@@ -69,7 +69,7 @@ impl VmOwner {
         }
     }
 
-    /// Counts the times of all processes of jobs up to now, and begins new counts.
+    /// Counts the times of all processes of jobs up to now, and continues with their current seats and speed.
     pub(crate) fn turn_meters(&mut self) {
         if self.is_frozen() {
             return;
@@ -91,7 +91,7 @@ impl VmOwner {
         }
     }
 
-    /// Gives up jobs that hang.
+    /// Checks whether the VM's jobs make progress, and gives up those that hang.
     fn look_for_hangs(&mut self) {
         let jobs = self
             .attempts
@@ -109,9 +109,8 @@ impl VmOwner {
         }
     }
 
-    /// Returns the share of a host core that a job was due since the last comparison with its reference, in ppm:
-    /// nothing while its processes wait, or a foreground is in their way. A job that should have finished is due a
-    /// vCPU.
+    /// Returns the share of a host core that a job should have got since its last comparison with the VM's model, in ppm: nothing
+    /// while its processes wait, or a foreground is in their way. A job that should have finished should get a whole vCPU.
     pub(crate) fn job_share(&self, key: Key, job: &JobState, now: Instant) -> u32 {
         if self.pace.ideal.ended_at(key).is_some() {
             return self.pace.core_ppm(self.core_ppm.unwrap_or(0));
@@ -122,7 +121,7 @@ impl VmOwner {
         u32::try_from(due * 1_000_000 / span).unwrap_or(u32::MAX)
     }
 
-    /// Compares all jobs with the reference, and sets quotas that make up for differences.
+    /// Compares all jobs with the VM's model, and sets quotas that make up for differences.
     pub(crate) fn pay_jobs(&mut self, now: Instant) {
         let Some(core_ppm) = self.core_ppm else { return };
         self.pace_to(now);
@@ -161,7 +160,7 @@ impl VmOwner {
         }
     }
 
-    /// Injects a test's fault: see [`test_fault`].
+    /// Lifts the quotas of jobs' processes if a test injects that fault: see [`test_fault`].
     fn play_fault(&self, owed: &[OwedTime]) {
         let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
         if let Some((vcpu, span)) =

@@ -30,7 +30,7 @@ impl VmOwner {
         }
     }
 
-    /// Returns the CPU time that a task of one process was charged and was due, if the kernel tells it.
+    /// Returns the CPU time that a task of one process was charged, and that its work takes; `None`: the kernel doesn't report it.
     pub(crate) fn work_of(&self, attempt: &VmAttempt) -> Option<CpuTime> {
         let promise = attempt.task_promise().filter(|_| attempt.process.is_some())?;
         let charged = self.machine.slot_cpu_ns(attempt.first_cpu(), promise.slot).ok()?;
@@ -47,7 +47,8 @@ impl VmOwner {
         self.machine.quota(self.quota_of(attempt)).period_slice().max(self.context.tick)
     }
 
-    /// Returns the ledger of an attempt that ends now. The model's time must have been advanced to now.
+    /// Returns the ledger (promised and received time) of an attempt that ends now. The model's time must have been advanced to
+    /// now.
     pub(crate) fn ledger_of(
         &self,
         attempt: &VmAttempt,
@@ -101,7 +102,7 @@ impl VmOwner {
     /// Reports the CPU time that the VM was promised and received since it was created, without jobs, which have their
     /// own accounts.
     pub(crate) fn report_share(&mut self) {
-        if self.core_ppm.is_some() {
+        if self.report_cell_share() || self.core_ppm.is_some() {
             return;
         }
         self.pass_time();

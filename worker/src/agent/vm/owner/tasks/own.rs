@@ -19,7 +19,7 @@ use crate::{
     process::ProcessEnd,
 };
 
-/// Time on the run's clock and in real time after which a restored program that does nothing is reported.
+/// Time after which a restored program that does nothing is reported; it must pass both on the run's clock and in real time.
 const IDLE: Span = Span::from_secs(300);
 const IDLE_REAL: Duration = Duration::from_secs(10);
 
@@ -55,7 +55,7 @@ impl VmOwner {
         self.watch_restored(key, worked);
     }
 
-    /// Reports once that a restored program has done nothing for long; `worked` is the CPU time of its slot so far.
+    /// Reports once that a restored program has done nothing for long; `worked` is the CPU time of its slot so far, in nanoseconds.
     fn watch_restored(&mut self, key: Key, worked: u64) {
         let long = self.context.speedup.to_real(IDLE).max(IDLE_REAL);
         let whose = task_ref(self.id, key);
@@ -76,7 +76,7 @@ impl VmOwner {
         }
     }
 
-    /// Stops a task or lets it run on; a user's own program is held by its slot, so that it doesn't notice.
+    /// Stops a task or lets it run on; the slot of a user's own program is frozen as a whole, so that the program doesn't notice.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl VmOwner {
         }
     }
 
-    /// Handles the end of a user's own program: its answer is checked and its files are kept before its end is
-    /// reported. False if the task runs no such program.
+    /// Handles the end of a user's own program: its answer is checked and its files are kept before its end is reported. Returns
+    /// false if the task doesn't run a user's own program.
     pub(crate) fn own_has_ended(&mut self, key: Key, ended: ProcessEnd) -> bool {
         let now = self.pass_time();
         self.meter_own(key);
@@ -168,7 +168,7 @@ impl VmOwner {
         self.apply_event(VmEvent::Exited(key, Ok(())));
     }
 
-    /// Ends the check of an attempt's program; the check is all that is in the program's slot. Further files aren't
+    /// Ends the check of an ended program's answer by killing all processes in the program's slot. No more files of the program are
     /// sent.
     pub(crate) fn end_check(&self, key: Key) {
         let Some(attempt) = self.find_attempt(key) else { return };

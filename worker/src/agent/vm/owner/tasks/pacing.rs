@@ -93,7 +93,8 @@ impl VmOwner {
         }
     }
 
-    /// Stops a task until it is promised this much CPU time; returns how long that will take.
+    /// Stops a task until its VM's model promises it `until` nanoseconds of CPU time; returns the real time until then, or `None`
+    /// if that never comes as things are.
     fn stand_until(&mut self, key: Key, until: u64) -> Option<Duration> {
         let attempt = self.find_attempt(key)?;
         let after = self.time_to_promise(attempt, until);
@@ -136,7 +137,7 @@ impl VmOwner {
         }
     }
 
-    /// Sets the ratio of an attempt's quota to the quota for its promised speed, in ppm.
+    /// Sets the ratio of an attempt's quota to the quota for its promised speed.
     fn set_times(&mut self, key: Key, times: Ppm) {
         let Some(attempt) = self.attempt_mut(key) else { return };
         let cpu = attempt.first_cpu();
@@ -154,7 +155,7 @@ impl VmOwner {
         }
     }
 
-    /// Lifts a task's quota if a test of the fidelity verdict wants this fault.
+    /// Lifts a task's quota if a test injects this fault, to check that the fidelity verdict notices it.
     fn perhaps_lift(&self, key: Key) {
         let Some(seat) = self.seats_of(key).first().copied() else { return };
         if let Some(span) = test_fault::lifts_quota_for() {

@@ -18,12 +18,12 @@ use crate::agent::{
     },
 };
 
-/// Shortest time until the model is looked at again.
+/// Shortest pause before the VM's model is checked for events again.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl VmOwner {
-    /// Advances the model's time to now, and returns that time. Tasks use credits by the CPU time that they are
-    /// promised, which they get a slice sooner or later.
+    /// Advances the model's time to now, and returns that time. Credits are spent for the CPU time that tasks are promised; a task
+    /// really gets that time at most a slice earlier or later.
     pub(crate) fn pass_time(&mut self) -> Time {
         // A frozen VM's clock stands, and what it will have stood is known at the thaw.
         if self.is_frozen() {
@@ -40,7 +40,7 @@ impl VmOwner {
         now
     }
 
-    /// Advances the model's time to now, and handles events that have become due.
+    /// Advances the model's time to now, and handles the events of the model until now.
     pub(crate) fn let_happen(&mut self) {
         let now = self.pass_time();
         let mut told = Vec::new();
@@ -61,14 +61,14 @@ impl VmOwner {
         }
     }
 
-    /// Returns when the model must be looked at next.
+    /// Returns when the model must be checked for events next; `None`: never, as things are.
     pub(crate) fn model_wakes_at(&mut self) -> Option<Instant> {
         let at = self.clock.instant_of(self.model.next_at()?);
         Some(at.max(Instant::now() + SHORTEST))
     }
 
-    /// Returns the CPU time that a task should have worked by now, in nanoseconds: all of its work once its time has
-    /// come. The model's time must have been advanced to now.
+    /// Returns the CPU time that a task should have worked by now, in nanoseconds: all of its work once it should have finished.
+    /// The model's time must have been advanced to now.
     pub(crate) fn promised_time(&self, (task, number): Key, of: &TaskPromise) -> u64 {
         let whole = of.ledger.whole_work();
         if let Some(promised) = of.final_promise {
@@ -85,8 +85,8 @@ impl VmOwner {
         u64::try_from(done).unwrap_or(whole).saturating_sub(unwanted)
     }
 
-    /// Lets a user's own program run on that hasn't ended by the time that its user gave; returns false if the task
-    /// runs no such program.
+    /// Lets a user's own program run on if it hasn't ended by the time that its user gave; returns false if the task doesn't run a
+    /// user's own program.
     fn takes_longer(&mut self, key: Key) -> bool {
         let now = self.pass_time();
         let Some(attempt) = self.find_attempt(key).filter(|attempt| attempt.own.is_some()) else {
@@ -97,7 +97,8 @@ impl VmOwner {
         true
     }
 
-    /// Returns the real time from now until an attempt is promised this much CPU time; `None`: never, as things are.
+    /// Returns the real time from now until an attempt is promised `promised` nanoseconds of CPU time; `None`: never, as things
+    /// are.
     pub(crate) fn time_to_promise(&self, attempt: &VmAttempt, promised: u64) -> Option<Duration> {
         let runtime = u128::from(attempt.order.emulated_runtime_us);
         let whole = attempt.task_promise()?.ledger.whole_work();

@@ -1,0 +1,5 @@
+//! Private networks of instances, across workers.
+
+mod exchange;
+
+pub(crate) use exchange::PacketExchange;

@@ -1,0 +1,115 @@
+//! Cells of instances on one worker.
+
+use dormouse_proto::v1::{
+    Announce, CreateVm, InstanceCell, InstanceNetwork, NetworkRule, Nothing, SecurityGroup,
+    SetNetwork, VmRef, announce::What, command::Command, network_rule::OtherSide,
+};
+
+use crate::{
+    agent::Agent,
+    await_report,
+    coordinator::{Fake, Seat, welcome},
+    tasks::over,
+};
+
+/// Leaves a file and a program for the next boot, and answers at a port.
+const SERVER: &str = r#"#!/bin/sh
+mkdir per-boot && printf '#!/bin/sh\ncat ~/kept\n' >per-boot/again && chmod +x per-boot/again
+echo "kept since the first boot" >kept
+exec perl -MSocket -e 'socket(my $s, PF_INET, SOCK_STREAM, 0);
+bind($s, pack_sockaddr_in(8000, INADDR_ANY)) && listen($s, 5) or die;
+while (accept(my $c, $s)) { syswrite $c, "hello\n"; close $c }'
+"#;
+
+/// Connects to the server until it answers, and then until it does not.
+const CALLER: &str = r#"#!/bin/sh
+exec perl -MSocket -e '$| = 1; my $to = pack_sockaddr_in(8000, inet_aton("10.0.0.1"));
+sub call { my $got; eval { local $SIG{ALRM} = sub { die }; alarm 1; socket(my $s, PF_INET, SOCK_STREAM, 0);
+  connect($s, $to) and $got = <$s>; alarm 0 }; $got }
+my $said; 1 until $said = call(); print "it says $said"; select(undef, undef, undef, 0.1) while call(); print "no answer\n"; sleep 600'
+"#;
+
+fn announce(vm: u32, what: What) -> Command {
+    Command::Announce(Announce { vm, what: Some(what) })
+}
+
+/// The network of the instance with this last number of its address, which others may call if they have the group `sg-2`.
+fn network(last: u32, lets_in: bool) -> InstanceNetwork {
+    let rule = |is_egress, peer| NetworkRule {
+        is_egress,
+        protocol: Some(6),
+        first_port: 1,
+        last_port: 65_535,
+        other_side: Some(peer),
+    };
+    let out = rule(true, OtherSide::Block("0.0.0.0/0".to_owned()));
+    let inwards = rule(false, OtherSide::Group("sg-2".to_owned()));
+    InstanceNetwork {
+        id: "vpc-1".to_owned(),
+        address: format!("10.0.0.{last}"),
+        prefix_bits: 16,
+        groups: vec![SecurityGroup { id: format!("sg-{last}"), name: format!("group{last}") }],
+        rules: [out].into_iter().chain(lets_in.then_some(inwards)).collect(),
+    }
+}
+
+/// Creates a VM with the cell of the instance whose first VM is `first_vm`, and boots it.
+fn boot(seat: &mut Seat<'_>, vm: u32, first_vm: u32, user_data: &str) {
+    seat.command(Command::CreateVm(CreateVm {
+        vm,
+        kind: "c5.large".to_owned(),
+        vcpus: 1,
+        memory_bytes: Some(256 << 20),
+        cell: Some(InstanceCell {
+            core_ppm: 400_000,
+            user_data: Some(user_data.to_owned()),
+            shutdown_real_ms: 2_000,
+            network: Some(network(first_vm, true)),
+            first_vm,
+            has_files: vm != first_vm,
+            ..InstanceCell::default()
+        }),
+        ..CreateVm::default()
+    }));
+    await_report!(seat, VmCreated);
+    seat.command(announce(vm, What::Booted(Nothing {})));
+}
+
+fn await_console(seat: &mut Seat<'_>, vm: u32, text: &str) {
+    let mut said = String::new();
+    while !said.contains(text) {
+        said.push_str(&await_report!(seat, VmConsole, it => it.vm == vm).text);
+    }
+}
+
+fn destroy(seat: &mut Seat<'_>, vm: u32) {
+    seat.command(Command::DestroyVm(VmRef { vm }));
+    await_report!(seat, VmDestroyed, it => it.vm == vm);
+}
+
+pub(crate) fn instances_call_each_other_and_keep_their_files() {
+    let fake = Fake::start();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start(&fake.address.to_string(), "w1");
+    assert!(seat.ready().is_empty());
+    boot(&mut seat, 1, 1, SERVER);
+    boot(&mut seat, 2, 2, CALLER);
+    await_console(&mut seat, 2, "it says hello");
+    let closed = SetNetwork { vm: 1, network: Some(network(1, false)) };
+    seat.command(Command::SetNetwork(closed));
+    await_console(&mut seat, 2, "no answer");
+    // A stop keeps the files, also for the next boot but one; what they do not need is gone once they are not needed.
+    for vm in [3, 4] {
+        let former = if vm == 3 { 1 } else { 3 };
+        seat.command(announce(former, What::KeepFiles(Nothing {})));
+        destroy(&mut seat, former);
+        boot(&mut seat, vm, 1, SERVER);
+        await_console(&mut seat, vm, "kept since the first boot\n");
+    }
+    seat.command(announce(4, What::KeepFiles(Nothing {})));
+    seat.command(announce(1, What::ForgetFiles(Nothing {})));
+    destroy(&mut seat, 4);
+    boot(&mut seat, 5, 1, "#!/bin/sh\nls -A\n");
+    await_console(&mut seat, 5, "are on another worker of this run");
+    over(agent, &seat);
+}
