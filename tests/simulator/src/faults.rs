@@ -393,6 +393,7 @@ pub const FAULTS: &[FaultKind] = &[
             AccountOnce,
             FaultOnce,
             Believed,
+            Reported,
         ],
         draw: |d| Fault::CoordinatorKill { point: crash_point(d), down: down(d) },
     },

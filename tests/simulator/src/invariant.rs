@@ -53,6 +53,8 @@ invariants! {
         "No task counts as verified whose work no machine has done, and no answer that can be checked counts by its worker's word.";
     Believed: "believed",
         "No worker that says what has happened is disbelieved, and each answers its commands in time.";
+    Reported: "reported",
+        "What an honest worker reports of an attempt is what its machine did: what it kept, what was left to do, and why a checkpoint failed.";
     NewestCheckpoint: "newest-checkpoint",
         "A task goes on from the newest whole checkpoint of the history that the log has, and that, or a later one, is stored until the task's end is durable.";
     OneHistory: "one-history",

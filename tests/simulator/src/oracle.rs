@@ -32,6 +32,7 @@ mod hosts;
 mod instants;
 pub mod leftovers;
 mod log;
+mod reports;
 mod returned;
 mod silence;
 mod stored;
@@ -49,6 +50,7 @@ use frozen::FrozenVms;
 use hosts::LyingHosts;
 use instants::Instants;
 use log::LogFold;
+use reports::ReportedDeeds;
 use returned::Returned;
 use silence::Silence;
 use verified::Verified;
@@ -103,6 +105,7 @@ pub struct Oracle {
     is_open: bool,
     lying: LyingHosts,
     frozen: FrozenVms,
+    reports: ReportedDeeds,
     calls: Calls,
     silence: Silence,
     accounts: AccountLines,
@@ -129,6 +132,7 @@ impl Oracle {
             tasks: of.tasks,
             is_open: of.is_open,
             frozen: FrozenVms::new(of.liars.clone()),
+            reports: ReportedDeeds::new(of.liars.clone()),
             lying: LyingHosts::new(of.liars),
             calls: Calls::default(),
             silence: Silence::new(of.lost_after_us),
@@ -165,6 +169,7 @@ impl Oracle {
             self.attempts.did(&deed)?;
             self.checkpoints.did(&deed)?;
             self.frozen.did(&deed)?;
+            self.reports.did(&deed)?;
         }
         for change in changes {
             let steps = self.log.see(change)?;

@@ -88,6 +88,18 @@ pub enum Deed {
         /// Whether the machine is frozen from now on.
         is_frozen: bool,
     },
+    /// The processes of a parallel job are to leave their seats: they are dumped and killed.
+    LeavesSeats {
+        /// The number of the job.
+        task: TaskId,
+        /// The attempt whose processes leave.
+        attempt: Attempt,
+    },
+    /// The groups of a VM were to be removed while processes lived in them, which the kernel refuses.
+    RemovalRefused {
+        /// The VM whose groups they are.
+        vm: VmId,
+    },
     /// A process of an attempt is gone: it ended, was stopped, or was killed with its VM or worker.
     Gone {
         /// The task of the process.
@@ -152,6 +164,16 @@ impl Witness {
         self.tell(Deed::Gone { task, attempt });
     }
 
+    /// Reports that the processes of a parallel job are to leave their seats.
+    pub fn leaves_seats(&self, task: TaskId, attempt: Attempt) {
+        self.tell(Deed::LeavesSeats { task, attempt });
+    }
+
+    /// Reports that the groups of a VM were to be removed while processes lived in them.
+    pub fn removal_refused(&self, vm: VmId) {
+        self.tell(Deed::RemovalRefused { vm });
+    }
+
     /// Reports that a worker handed a report to its session client.
     pub fn said(&self, (worker, incarnation): (&str, u64), report: &v1::Report) {
         let (worker, report) = (worker.to_owned(), report.clone());
@@ -186,6 +208,8 @@ impl std::fmt::Display for Deed {
                 let stands = if *is_frozen { "is frozen" } else { "runs" };
                 write!(f, "{worker}@{incarnation:x}: {vm} {stands}")
             }
+            Self::LeavesSeats { task, attempt } => write!(f, "{task}, {attempt} leaves its seats"),
+            Self::RemovalRefused { vm } => write!(f, "processes live in the groups of {vm}"),
             Self::Gone { task, attempt } => write!(f, "gone: {task}, {attempt}"),
         }
     }

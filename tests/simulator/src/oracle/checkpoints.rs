@@ -166,6 +166,13 @@ impl Checkpoints {
                     self.taken(task, attempt, (checkpoint, done));
                 }
                 Report::TaskStopped { task, attempt, kept: Some(kept), .. } => {
+                    if !lying.says(step) && !self.stored.contains(&(task, kept.0, attempt)) {
+                        let why = format!(
+                            "step {}: {task}, {attempt} is stopped and kept in {}, which nobody has stored",
+                            step.seq, kept.0
+                        );
+                        return Err((Invariant::NewestCheckpoint, why));
+                    }
                     self.taken(task, attempt, kept);
                 }
                 // What a wrong answer came of is nothing to go on from.

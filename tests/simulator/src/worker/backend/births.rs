@@ -103,6 +103,9 @@ impl<U: Uplink> LaunchSteps for SimulatedVm<U> {
             .seats
             .first()
             .map_or(0, |seat| self.kernel.look(|vcpus| vcpus.charged_ns(seat.vcpu, seat.slot)));
+        let args = order.start.program.as_ref().map_or(&[][..], |program| &program.args).to_vec();
+        let new = NewProcess { key: order.key, args, program };
+        let pid = self.kernel.start(new).ok_or("the groups of its VM are gone")?;
         let (witness, (task, attempt)) = (self.host.witness(), order.key);
         let from = order.start.from.map(|from| CheckpointSeq::new(from.checkpoint));
         witness.began(self.host.whose(), self.id, task, attempt, from);
@@ -110,8 +113,6 @@ impl<U: Uplink> LaunchSteps for SimulatedVm<U> {
         if from.is_some() && !order.moving {
             witness.restored(task, attempt, image);
         }
-        let args = order.start.program.as_ref().map_or(&[][..], |program| &program.args).to_vec();
-        let pid = self.kernel.start(NewProcess { key: order.key, args, program });
         let process = Arc::new(SimulatedProcess { kernel: Arc::clone(&self.kernel), pid });
         let page = Arc::clone(&process) as Arc<dyn ProgressPage>;
         let ranks = vec![JobRank { pid }; order.seats.len()];

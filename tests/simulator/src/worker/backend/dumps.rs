@@ -93,6 +93,9 @@ impl<U: Uplink> DumpMachine for SimulatedVm<U> {
         dump: AttemptDump,
         moments: DumpMoments,
     ) -> BoxedFuture<JobDeparture> {
+        if let Some((task, attempt)) = self.kernel.key(dump.process.pid()) {
+            self.host.witness().leaves_seats(task, attempt);
+        }
         self.inside(|vm| dump_and_leave(vm, dump, moments))
     }
 }

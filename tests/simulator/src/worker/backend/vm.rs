@@ -23,6 +23,8 @@ use crate::worker::{
 
 /// Usual time to freeze or thaw the control groups of a VM.
 const FREEZE: Duration = Duration::from_millis(3);
+/// Usual time from the death of a VM's processes until its control groups are removed.
+const REMOVE: Duration = Duration::from_millis(2);
 
 /// The machine of one VM.
 #[derive(Debug)]
@@ -141,7 +143,11 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
 
     fn remove(self: Arc<Self>, _: Vec<Arc<dyn TaskProcess>>) -> BoxedFuture<Result<(), String>> {
         self.inside(|vm| async move {
-            vm.kernel.remove();
+            sleep(vm.kernel.time(REMOVE)).await;
+            if !vm.kernel.remove() {
+                vm.host.witness().removal_refused(vm.id);
+                return Err("processes live in its groups".to_owned());
+            }
             vm.host.shared.has_vm(vm.id.get(), false);
             Ok(())
         })

@@ -160,17 +160,20 @@ impl VmKernel {
         }
     }
 
-    /// Starts a process, which stands still; returns its process id.
-    pub(in crate::worker) fn start(&self, new: NewProcess) -> i32 {
+    /// Starts a process, which stands still; returns its process id, or `None` if the VM's groups are removed.
+    pub(in crate::worker) fn start(&self, new: NewProcess) -> Option<i32> {
         let NewProcess { key, args, program } = new;
-        self.shared.process_began(key);
         self.change_state(|state| {
+            if state.is_removed {
+                return None;
+            }
+            self.shared.process_began(key);
             let pid = state.processes.keys().next_back().map_or(1, |last| last + 1);
             let process = ProcessRecord { key, args, watcher: None, is_gone: false };
             state.processes.insert(pid, process);
             state.vcpus.programs.insert(pid, program);
             state.vcpus.set_standing(pid, true);
-            pid
+            Some(pid)
         })
     }
 
@@ -206,9 +209,18 @@ impl VmKernel {
         SlotLift { kernel: Arc::clone(self), vcpu, slot }
     }
 
-    /// Forgets the VM with all its processes.
-    pub(in crate::worker) fn remove(&self) {
-        self.change_state(|state| state.is_removed = true);
+    /// Forgets the VM; `false`: it has processes that live, whose groups the kernel does not remove.
+    pub(in crate::worker) fn remove(&self) -> bool {
+        self.change_state(|state| {
+            let lives = |it: &SimulatedProgram| it.ended().is_none();
+            state.is_removed = !state.vcpus.programs.values().any(lives);
+            state.is_removed
+        })
+    }
+
+    /// The attempt that a process belongs to.
+    pub(in crate::worker) fn key(&self, pid: i32) -> Option<Key> {
+        self.state().processes.get(&pid).map(|process| process.key)
     }
 
     /// How a process ended; `None` if it has not.
