@@ -4,6 +4,7 @@
 //! machines did.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use dormouse_proto::v1;
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId, VmId};
@@ -95,6 +96,24 @@ pub enum Deed {
         /// The attempt whose processes leave.
         attempt: Attempt,
     },
+    /// A dump or restore by CRIU begins on a worker's host, or is over.
+    CriuUsed {
+        /// The name of the worker.
+        worker: String,
+        /// The number of the worker's session.
+        incarnation: u64,
+        /// Whether it begins.
+        begins: bool,
+    },
+    /// A process was killed with its VM that nobody had killed before.
+    DiedWithVm {
+        /// The task of the process.
+        task: TaskId,
+        /// The attempt that the process belonged to.
+        attempt: Attempt,
+        /// Time for which the process had existed, in microseconds.
+        lived_us: u64,
+    },
     /// The groups of a VM were to be removed while processes lived in them, which the kernel refuses.
     RemovalRefused {
         /// The VM whose groups they are.
@@ -169,6 +188,17 @@ impl Witness {
         self.tell(Deed::LeavesSeats { task, attempt });
     }
 
+    /// Reports that a dump or restore by CRIU begins on a worker's host, or is over.
+    pub fn criu_used(&self, (worker, incarnation): (&str, u64), begins: bool) {
+        self.tell(Deed::CriuUsed { worker: worker.to_owned(), incarnation, begins });
+    }
+
+    /// Reports that a process was killed with its VM that nobody had killed before.
+    pub fn died_with_vm(&self, (task, attempt): (TaskId, Attempt), lived: Duration) {
+        let lived_us = u64::try_from(lived.as_micros()).unwrap_or(u64::MAX);
+        self.tell(Deed::DiedWithVm { task, attempt, lived_us });
+    }
+
     /// Reports that the groups of a VM were to be removed while processes lived in them.
     pub fn removal_refused(&self, vm: VmId) {
         self.tell(Deed::RemovalRefused { vm });
@@ -209,6 +239,13 @@ impl std::fmt::Display for Deed {
                 write!(f, "{worker}@{incarnation:x}: {vm} {stands}")
             }
             Self::LeavesSeats { task, attempt } => write!(f, "{task}, {attempt} leaves its seats"),
+            Self::CriuUsed { worker, incarnation, begins } => {
+                let does = if *begins { "uses" } else { "has used" };
+                write!(f, "{worker}@{incarnation:x} {does} CRIU")
+            }
+            Self::DiedWithVm { task, attempt, lived_us } => {
+                write!(f, "{task}, {attempt} dies with its VM after {lived_us} µs")
+            }
             Self::RemovalRefused { vm } => write!(f, "processes live in the groups of {vm}"),
             Self::Gone { task, attempt } => write!(f, "gone: {task}, {attempt}"),
         }

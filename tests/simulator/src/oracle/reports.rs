@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dormouse_proto::v1::command::Command;
 use dormouse_proto::v1::report::Report;
-use dormouse_proto::v1::{CheckpointFailed, Ledger, TaskMoved, TaskRef};
+use dormouse_proto::v1::task_finished::Due;
+use dormouse_proto::v1::{
+    CheckpointFailed, TaskFailed, TaskFinished, TaskMoved, TaskRef, TaskStopped,
+};
 use dormouse_units::{Attempt, Ppm, TaskId};
 use dormouse_worker::agent::in_process::OvertakenDump;
 
@@ -11,8 +15,12 @@ use super::Broken;
 use crate::invariant::Invariant;
 use crate::witness::Deed;
 
-/// The part of a task's work, in ppm, by which the promised work of an attempt may differ from the work that was left for it.
-const TOLERANCE: u64 = 10_000;
+/// The time that a task's end may be due too early, in emulated microseconds: times of work are rounded.
+const ROUNDING_US: u64 = 1_000;
+/// Time for which a process may exist before the worker knows that its launch succeeded, in microseconds.
+const UNKNOWN_US: u64 = 1_000_000;
+/// The words of a report that an attempt was never dumped since CRIU was used for others.
+const BEHIND_OTHERS: &str = "it waited for its turn at CRIU, behind others of its host";
 
 /// An attempt at a task.
 type AttemptKey = (TaskId, Attempt);
@@ -22,8 +30,15 @@ type AttemptKey = (TaskId, Attempt);
 pub(super) struct ReportedDeeds {
     /// The names of the workers that lie, whose reports are not checked.
     liars: BTreeSet<String>,
+    /// For each attempt, when it was to start, and the time that the whole task takes at the full speed of its VM; both
+    /// in emulated microseconds.
+    orders: BTreeMap<AttemptKey, (u64, u64)>,
     /// The work that each restored attempt had done when it began.
     came_with: BTreeMap<AttemptKey, Ppm>,
+    /// Attempts whose end was reported.
+    ended: BTreeSet<AttemptKey>,
+    /// Number of dumps and restores under way on the host of each worker's session.
+    criu_uses: BTreeMap<(String, u64), u32>,
     /// Whether a checkpoint was made of each job that left its seats last.
     left_seats: BTreeMap<AttemptKey, bool>,
 }
@@ -53,8 +68,28 @@ impl ReportedDeeds {
                 let why = format!("{vm} is to be removed while processes live on it");
                 return Err((Invariant::NothingLeft, why));
             }
-            Deed::Said { worker, report, .. } if !self.liars.contains(worker) => {
-                let why = report.report.as_ref().and_then(|report| self.why_wrong(report));
+            Deed::CriuUsed { worker, incarnation, begins } => {
+                let uses = self.criu_uses.entry((worker.clone(), *incarnation)).or_default();
+                *uses = if *begins { *uses + 1 } else { uses.saturating_sub(1) };
+            }
+            Deed::DiedWithVm { task, attempt, lived_us }
+                if *lived_us > UNKNOWN_US && self.ended.contains(&(*task, *attempt)) =>
+            {
+                let why =
+                    format!("{task}, {attempt} had ended, and a process of it died with its VM");
+                return Err((Invariant::NothingLeft, why));
+            }
+            Deed::Obeyed { command, .. } => {
+                if let Some(Command::StartTask(start)) = &command.command
+                    && let (Some(task), Some(at)) = (&start.task, command.emulated_at_us)
+                    && start.plan.is_none()
+                {
+                    self.orders.insert(key_of(task), (at, start.emulated_runtime_us));
+                }
+            }
+            Deed::Said { worker, incarnation, report } if !self.liars.contains(worker) => {
+                let host = (worker.clone(), *incarnation);
+                let why = report.report.as_ref().and_then(|report| self.why_wrong(&host, report));
                 return why.map_or(Ok(()), |why| broken(format!("{worker} reports {why}")));
             }
             _ => {}
@@ -62,46 +97,58 @@ impl ReportedDeeds {
         Ok(())
     }
 
-    /// What is wrong about a report; `None`: nothing.
-    fn why_wrong(&self, report: &Report) -> Option<String> {
+    /// What is wrong about a report of this worker's session; `None`: nothing.
+    fn why_wrong(&mut self, host: &(String, u64), report: &Report) -> Option<String> {
+        let (Report::TaskFinished(TaskFinished { task: ended, .. })
+        | Report::TaskStopped(TaskStopped { task: ended, .. })
+        | Report::TaskFailed(TaskFailed { task: ended, .. })) = report
+        else {
+            return self.why_wrong_meanwhile(host, report);
+        };
+        let key = key_of(ended.as_ref()?);
+        self.ended.insert(key);
+        let Report::TaskFinished(finished) = report else { return None };
+        self.why_not_due(key, finished)
+    }
+
+    /// What is wrong about a report of an attempt that has not ended by it; `None`: nothing.
+    fn why_wrong_meanwhile(&self, host: &(String, u64), report: &Report) -> Option<String> {
         match report {
-            Report::CheckpointFailed(CheckpointFailed { task, why })
-                if *why == OvertakenDump.to_string() =>
-            {
+            Report::CheckpointFailed(CheckpointFailed { task, why }) => {
                 let (task, attempt) = key_of(task.as_ref()?);
-                Some(format!("a failed dump of {task}, {attempt}, which waits for a thaw alone"))
+                if *why == OvertakenDump.to_string() {
+                    let why = "a failed dump of";
+                    return Some(format!("{why} {task}, {attempt}, which waits for a thaw alone"));
+                }
+                let is_free = self.criu_uses.get(host).is_none_or(|uses| *uses == 0);
+                (why.contains(BEHIND_OTHERS) && is_free)
+                    .then(|| format!("that {task}, {attempt} waited for CRIU, which nobody used"))
             }
             Report::TaskMoved(TaskMoved { task, lost: None, .. }) => {
                 let (task, attempt) = key_of(task.as_ref()?);
                 let is_kept = self.left_seats.get(&(task, attempt)).is_none_or(|kept| *kept);
                 (!is_kept).then(|| {
-                    format!(
-                        "that {task}, {attempt} kept its work, and no checkpoint of it was made"
-                    )
-                })
-            }
-            Report::TaskFinished(it) => {
-                let key = key_of(it.task.as_ref()?);
-                let came_with = *self.came_with.get(&key)?;
-                let (ledger, (task, attempt)) = (it.ledger.as_ref()?, key);
-                let (promised, left) = (ledger.real_promised_work_us, work_left(ledger, came_with));
-                let tolerance = ledger.real_whole_work_us * TOLERANCE / 1_000_000 + 1_000;
-                (promised.abs_diff(left) > tolerance).then(|| {
-                    format!(
-                        "that {task}, {attempt} was to work {promised} µs of its {} µs; it began with {came_with:?} done",
-                        ledger.real_whole_work_us
-                    )
+                    format!("that {task}, {attempt} kept its work, of which no checkpoint was made")
                 })
             }
             _ => None,
         }
     }
-}
 
-/// CPU time of the work that is left of an attempt that began with this part done, in real microseconds.
-fn work_left(ledger: &Ledger, done: Ppm) -> u64 {
-    let whole = ledger.real_whole_work_us;
-    whole - done.scale_number(whole).min(whole)
+    /// Why an attempt can't have been due when its worker says that it was: no VM is faster than its full speed.
+    fn why_not_due(&self, key: AttemptKey, finished: &TaskFinished) -> Option<String> {
+        let (began, runtime) = *self.orders.get(&key)?;
+        let done = self.came_with.get(&key).copied().unwrap_or(Ppm::ZERO);
+        let after = match finished.due? {
+            Due::EmulatedAfterUs(after) => after,
+            Due::EmulatedAtUs(at) => at.saturating_sub(began),
+        };
+        let least = runtime - done.scale_number(runtime).min(runtime);
+        let (task, attempt) = key;
+        (after + ROUNDING_US + runtime / 100_000 < least).then(|| {
+            format!("that {task}, {attempt} was due after {after} µs; {least} µs of work were left")
+        })
+    }
 }
 
 fn key_of(task: &TaskRef) -> AttemptKey {
@@ -114,7 +161,7 @@ fn broken(why: String) -> Result<(), Broken> {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_proto::v1::{self, TaskFinished};
+    use dormouse_proto::v1;
     use dormouse_units::{CheckpointSeq, VmId};
 
     use super::*;
@@ -170,23 +217,59 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_task_is_promised_the_work_that_was_left() {
-        let finished = |image: Option<Image>, promised: u64| {
+    fn a_restored_task_is_due_once_what_was_left_can_be_done() {
+        let finished = |image: Option<Image>, due: Due| {
             let mut all = deeds();
+            let start = v1::StartTask {
+                task: of_task(),
+                emulated_runtime_us: 1_000_000_000,
+                ..v1::StartTask::default()
+            };
+            let command = v1::Command {
+                emulated_at_us: Some(50_000_000),
+                command: Some(Command::StartTask(start)),
+                ..v1::Command::default()
+            };
+            let (worker, command) = ("w0".to_owned(), Box::new(command));
+            let obeyed = Deed::Obeyed { worker, incarnation: 1, number: 1, command };
+            assert_eq!(all.did(&obeyed), Ok(()));
             let restored = Deed::Restored { task: TASK, attempt: ATTEMPT, image };
             assert_eq!(all.did(&restored), Ok(()));
-            let ledger = Some(Ledger {
-                real_promised_work_us: promised,
-                real_whole_work_us: 1_000_000,
-                ..Ledger::default()
-            });
-            let it = TaskFinished { task: of_task(), ledger, ..TaskFinished::default() };
+            let due = Some(due);
+            let it = TaskFinished { task: of_task(), due, ..TaskFinished::default() };
             all.did(&says("w0", Report::TaskFinished(it))).is_err()
         };
-        assert!(!finished(Some(image(300_000)), 700_000));
-        assert!(finished(Some(image(300_000)), 500_000));
-        assert!(!finished(None, 1_000_000));
-        assert!(finished(None, 700_000));
+        assert!(!finished(Some(image(300_000)), Due::EmulatedAfterUs(700_000_000)));
+        assert!(finished(Some(image(300_000)), Due::EmulatedAfterUs(690_000_000)));
+        assert!(!finished(Some(image(300_000)), Due::EmulatedAtUs(750_000_000)));
+        assert!(finished(Some(image(300_000)), Due::EmulatedAtUs(740_000_000)));
+        assert!(finished(None, Due::EmulatedAfterUs(700_000_000)));
+    }
+
+    #[test]
+    fn who_waits_for_criu_waits_for_somebody_who_uses_it() {
+        let mut all = deeds();
+        let uses = |begins| Deed::CriuUsed { worker: "w0".to_owned(), incarnation: 1, begins };
+        let failed = || {
+            let why = format!("its VM was gone before its work was kept: {BEHIND_OTHERS}");
+            says("w0", Report::CheckpointFailed(CheckpointFailed { task: of_task(), why }))
+        };
+        assert!(all.did(&failed()).is_err());
+        assert_eq!(all.did(&uses(true)), Ok(()));
+        assert_eq!(all.did(&failed()), Ok(()));
+        assert_eq!(all.did(&uses(false)), Ok(()));
+        assert!(all.did(&failed()).is_err());
+    }
+
+    #[test]
+    fn no_process_of_an_ended_attempt_lives_on() {
+        let died = |lived_us| Deed::DiedWithVm { task: TASK, attempt: ATTEMPT, lived_us };
+        let mut all = deeds();
+        assert_eq!(all.did(&died(9_000_000)), Ok(()));
+        let stopped = v1::TaskStopped { task: of_task(), ..v1::TaskStopped::default() };
+        assert_eq!(all.did(&says("w0", Report::TaskStopped(stopped))), Ok(()));
+        assert_eq!(all.did(&died(2_000)), Ok(()), "its launch was not heard of yet");
+        assert!(all.did(&died(9_000_000)).is_err());
     }
 
     #[test]

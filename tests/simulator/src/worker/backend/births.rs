@@ -26,7 +26,7 @@ const BIRTH: Duration = Duration::from_millis(2);
 const RESTORE: Duration = Duration::from_millis(28);
 /// Usual time until a program is ready for its own work, and the time from the last look at its launch until it runs.
 const READY: Duration = Duration::from_millis(2);
-const LET_GO: Duration = Duration::from_millis(1);
+const LET_GO: Duration = Duration::from_millis(3);
 
 impl<U: Uplink> LaunchSteps for SimulatedVm<U> {
     type Held = AttemptBirth;
@@ -73,6 +73,7 @@ impl<U: Uplink> LaunchSteps for SimulatedVm<U> {
     ) -> Result<Born<AttemptBirth>, String> {
         let (begun, rates) = (Instant::now(), self.host.plan.rates);
         let restores = way == LaunchWay::Restored;
+        let _use = restores.then(|| self.host.use_criu());
         let slower = if restores { self.host.slower() } else { Duration::ZERO };
         sleep(self.kernel.time(if restores { RESTORE } else { BIRTH }) + slower).await;
         // Nothing starts in a frozen group.

@@ -33,6 +33,7 @@ impl<U: Uplink> DumpSteps for SimulatedVm<U> {
         dump: &AttemptDump,
         moments: &mut DumpMoments,
     ) -> Result<TakenCheckpoint, DumpFailure> {
+        let _use = self.host.use_criu();
         let ended = || DumpFailure::harmless("it has ended");
         self.kernel.outlive(self.kernel.time(SEIZE)).await.ok_or_else(ended)?;
         moments.enter()?;

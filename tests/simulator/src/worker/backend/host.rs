@@ -40,7 +40,7 @@ const MAKE: Duration = Duration::from_millis(5);
 
 /// The state that all VMs of one worker session share.
 #[derive(Debug)]
-pub(in crate::worker) struct Host<U> {
+pub(in crate::worker) struct Host<U: Uplink> {
     pub(in crate::worker) plan: Arc<WorkerPlan>,
     pub(in crate::worker) disk: CheckpointDisk,
     pub(in crate::worker) reports: ReportSender,
@@ -102,9 +102,25 @@ impl<U: Uplink> Host<U> {
         (&self.plan.name, self.reports.whose.1)
     }
 
+    /// Notes that CRIU is used on the host until the returned value is dropped.
+    pub(super) fn use_criu(self: &Arc<Self>) -> CriuUse<U> {
+        self.witness().criu_used(self.whose(), true);
+        CriuUse(Arc::clone(self))
+    }
+
     /// Time by which faults prolong each dump and restore.
     pub(super) fn slower(&self) -> Duration {
         Duration::from_micros(self.slower_us.load(Ordering::Relaxed))
+    }
+}
+
+/// A use of CRIU on the host, which is over when this is dropped.
+#[derive(Debug)]
+pub(super) struct CriuUse<U: Uplink>(Arc<Host<U>>);
+
+impl<U: Uplink> Drop for CriuUse<U> {
+    fn drop(&mut self) {
+        self.0.witness().criu_used(self.0.whose(), false);
     }
 }
 

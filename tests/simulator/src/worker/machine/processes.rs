@@ -44,6 +44,7 @@ struct KernelState {
 /// The record of a process, beside its program.
 struct ProcessRecord {
     key: Key,
+    began: Instant,
     /// The arguments of the process's program.
     args: Vec<String>,
     watcher: Option<Box<dyn FnOnce() + Send>>,
@@ -169,7 +170,8 @@ impl VmKernel {
             }
             self.shared.process_began(key);
             let pid = state.processes.keys().next_back().map_or(1, |last| last + 1);
-            let process = ProcessRecord { key, args, watcher: None, is_gone: false };
+            let process =
+                ProcessRecord { key, began: Instant::now(), args, watcher: None, is_gone: false };
             state.processes.insert(pid, process);
             state.vcpus.programs.insert(pid, program);
             state.vcpus.set_standing(pid, true);
@@ -198,8 +200,17 @@ impl VmKernel {
     /// Kills all processes at once, frozen ones too: the kernel lets them go for that.
     pub(in crate::worker) fn kill_all(&self) {
         self.change(|vcpus| vcpus.is_frozen = false);
-        let all: Vec<i32> = self.state().processes.keys().copied().collect();
-        all.into_iter().for_each(|pid| self.kill_within(pid, Duration::ZERO));
+        let all: Vec<(i32, Option<(Key, Duration)>)> = {
+            let state = self.state();
+            let living = |it: &ProcessRecord| (!it.is_gone).then(|| (it.key, it.began.elapsed()));
+            state.processes.iter().map(|(pid, process)| (*pid, living(process))).collect()
+        };
+        for (pid, alive) in all {
+            if let Some((key, lived)) = alive {
+                self.shared.witness().died_with_vm(key, lived);
+            }
+            self.kill_within(pid, Duration::ZERO);
+        }
         self.killed.cancel();
     }
 

@@ -105,7 +105,7 @@ impl Vcpus {
         }
     }
 
-    /// Has a program die after this many real nanoseconds, not counting time in which its VM is frozen.
+    /// Has a program die after this many real nanoseconds, or as soon as it was to die before, not counting time in which its VM is frozen.
     pub(in crate::worker) fn kill(&mut self, pid: i32, in_ns: u64) {
         if let Some(program) = self.programs.get_mut(&pid).filter(|it| it.ended().is_none()) {
             program.dies_in_ns = Some(program.dies_in_ns.map_or(in_ns, |dies| dies.min(in_ns)));
