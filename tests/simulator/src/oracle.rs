@@ -36,6 +36,7 @@ mod reports;
 mod returned;
 mod silence;
 mod stored;
+mod thawed_credits;
 mod verified;
 mod worker_end;
 
@@ -53,6 +54,7 @@ use log::LogFold;
 use reports::ReportedDeeds;
 use returned::Returned;
 use silence::Silence;
+use thawed_credits::ThawedCredits;
 use verified::Verified;
 
 pub use accounts::accounts;
@@ -84,6 +86,8 @@ pub struct Particulars {
     pub lost_after_us: u64,
     /// Whether more jobs may come from outside until the run is closed.
     pub is_open: bool,
+    /// Emulated time that passes in a real one.
+    pub speedup: u32,
 }
 
 /// The checks of all invariants of one run, with their state.
@@ -106,6 +110,7 @@ pub struct Oracle {
     lying: LyingHosts,
     frozen: FrozenVms,
     reports: ReportedDeeds,
+    thawed_credits: ThawedCredits,
     calls: Calls,
     silence: Silence,
     accounts: AccountLines,
@@ -133,6 +138,7 @@ impl Oracle {
             is_open: of.is_open,
             frozen: FrozenVms::new(of.liars.clone()),
             reports: ReportedDeeds::new(of.liars.clone()),
+            thawed_credits: ThawedCredits::new(of.liars.clone(), of.speedup),
             lying: LyingHosts::new(of.liars),
             calls: Calls::default(),
             silence: Silence::new(of.lost_after_us),
@@ -170,6 +176,7 @@ impl Oracle {
             self.checkpoints.did(&deed)?;
             self.frozen.did(&deed)?;
             self.reports.did(&deed)?;
+            self.thawed_credits.did(&deed)?;
         }
         for change in changes {
             let steps = self.log.see(change)?;

@@ -263,6 +263,7 @@ impl Plan {
             unchecked: unchecked.map(|(number, ..)| number).collect(),
             lost_after_us: self.lost_after * 1_000,
             is_open: self.callers.is_some(),
+            speedup: self.speedup,
         }
     }
 

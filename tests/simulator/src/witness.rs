@@ -88,6 +88,21 @@ pub enum Deed {
         vm: VmId,
         /// Whether the machine is frozen from now on.
         is_frozen: bool,
+        /// The time, in real microseconds since the session began.
+        at_us: u64,
+    },
+    /// A VM has a balance of CPU credits, as its worker reports.
+    BalanceSaid {
+        /// The name of the worker.
+        worker: String,
+        /// The number of the worker's session.
+        incarnation: u64,
+        /// The VM whose balance it is.
+        vm: u32,
+        /// The balance, as emulated microseconds of one vCPU.
+        balance_us: u64,
+        /// The time of the report, in real microseconds since the session began.
+        at_us: u64,
     },
     /// The processes of a parallel job are to leave their seats: they are dumped and killed.
     LeavesSeats {
@@ -173,9 +188,27 @@ impl Witness {
     }
 
     /// Reports that the machine of a VM is frozen from now on, or runs again.
-    pub fn vm_freeze_changed(&self, (worker, incarnation): (&str, u64), vm: VmId, is_frozen: bool) {
+    pub fn vm_freeze_changed(
+        &self,
+        (worker, incarnation): (&str, u64),
+        vm: VmId,
+        is_frozen: bool,
+        at_us: u64,
+    ) {
         let worker = worker.to_owned();
-        self.tell(Deed::VmFreezeChanged { worker, incarnation, vm, is_frozen });
+        self.tell(Deed::VmFreezeChanged { worker, incarnation, vm, is_frozen, at_us });
+    }
+
+    /// Reports that a worker reports this balance of CPU credits of a VM.
+    pub fn balance_said(
+        &self,
+        (worker, incarnation): (&str, u64),
+        vm: u32,
+        balance_us: u64,
+        at_us: u64,
+    ) {
+        let worker = worker.to_owned();
+        self.tell(Deed::BalanceSaid { worker, incarnation, vm, balance_us, at_us });
     }
 
     /// Reports that the process of an attempt is gone, for whatever reason.
@@ -234,7 +267,7 @@ impl std::fmt::Display for Deed {
             Self::Obeyed { worker, incarnation, number, command } => {
                 write!(f, "{worker}@{incarnation:x} hears {number}: {command:?}")
             }
-            Self::VmFreezeChanged { worker, incarnation, vm, is_frozen } => {
+            Self::VmFreezeChanged { worker, incarnation, vm, is_frozen, .. } => {
                 let stands = if *is_frozen { "is frozen" } else { "runs" };
                 write!(f, "{worker}@{incarnation:x}: {vm} {stands}")
             }
@@ -247,6 +280,9 @@ impl std::fmt::Display for Deed {
                 write!(f, "{task}, {attempt} dies with its VM after {lived_us} µs")
             }
             Self::RemovalRefused { vm } => write!(f, "processes live in the groups of {vm}"),
+            Self::BalanceSaid { worker, incarnation, vm, balance_us, at_us } => {
+                write!(f, "{worker}@{incarnation:x}: vm{vm} has {balance_us} vCPU-µs at {at_us} µs")
+            }
             Self::Gone { task, attempt } => write!(f, "gone: {task}, {attempt}"),
         }
     }

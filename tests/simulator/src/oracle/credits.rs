@@ -21,9 +21,6 @@ struct CreditBill {
     since: Option<Time>,
     /// Surplus credits that were charged.
     charged: u64,
-    /// The newest balance that was reported, in vCPU-µs, with its time and the time until then in which the VM could
-    /// earn.
-    reported: Option<(Time, Span, u64)>,
 }
 
 impl CreditBill {
@@ -33,25 +30,13 @@ impl CreditBill {
         at.since(self.launched).saturating_sub(self.hibernated + now)
     }
 
-    /// The most credits that the VM can hold at a time by the balance that it reported before, if its reports may be late by
-    /// `lateness`; `None`: it reported none, or one of a later time.
-    fn most_since(&self, at: Time, lateness: Span) -> Option<u64> {
-        let (_, awake, held) = self.reported.filter(|(since, ..)| *since <= at)?;
-        let earning = self.awake(at).saturating_sub(awake) + lateness;
-        Some(held.saturating_add(self.earned(earning)))
-    }
-
-    /// The credits that are earned in a time, in vCPU-µs.
-    fn earned(&self, awake: Span) -> u64 {
-        let hourly = u128::from(self.rates.earned_per_hour.as_vcpu_micros());
-        let earned = hourly * u128::from(awake.as_micros()) / 3_600_000_000;
-        u64::try_from(earned).unwrap_or(u64::MAX)
-    }
-
     /// The most credits that a VM in standard mode can hold at a time, if its reports may be late by `lateness`.
     fn most(&self, at: Time, lateness: Span) -> u64 {
+        let awake = (self.awake(at) + lateness).as_micros();
+        let hourly = u128::from(self.rates.earned_per_hour.as_vcpu_micros());
+        let earned = hourly * u128::from(awake) / 3_600_000_000;
         let initial = self.rates.initial.as_vcpu_micros();
-        let most = self.earned(self.awake(at) + lateness).saturating_add(initial);
+        let most = u64::try_from(earned).unwrap_or(u64::MAX).saturating_add(initial);
         most.min(self.rates.cap.as_vcpu_micros())
     }
 }
@@ -73,24 +58,19 @@ pub fn credits(
         let now = step.at;
         let is_stale = step.effects.contains(&Effect::Stale);
         if let Event::Machine { report: Report::Credits { vm, balance, as_of }, .. } = &step.event
-            && let Some(bill) = open.get_mut(vm)
+            && let Some(bill) = open.get(vm)
             && bill.rates.surplus.is_none()
             && !is_stale
             && !is_lie(step)
         {
-            let (held, at) = (balance.as_vcpu_micros(), as_of.unwrap_or(now));
-            let most = bill.most(at, lateness);
-            let since = bill.most_since(at, lateness).unwrap_or(most);
-            if held > most.min(since) + rounding(most) {
+            let (held, most) =
+                (balance.as_vcpu_micros(), bill.most(as_of.unwrap_or(now), lateness));
+            if held > most + rounding(most) {
                 return wrong(
                     step,
-                    format!(
-                        "{vm} holds {held} vCPU-µs of credits; {most} are most, and {since} by {:?}",
-                        bill.reported
-                    ),
+                    format!("{vm} holds {held} vCPU-µs of credits; {most} are most"),
                 );
             }
-            bill.reported = Some((at, bill.awake(at), held));
         }
         for effect in &step.effects {
             match effect {
@@ -104,7 +84,6 @@ pub fn credits(
                             hibernated: Span::ZERO,
                             since: None,
                             charged: 0,
-                            reported: None,
                         };
                         open.insert(*vm, bill);
                     }
@@ -181,7 +160,6 @@ mod tests {
             hibernated: Span::from_secs(60),
             since: None,
             charged: 0,
-            reported: None,
         };
         let whole = |bill: &CreditBill, secs| {
             let most = bill.most(Time::from_secs(secs), Span::ZERO);

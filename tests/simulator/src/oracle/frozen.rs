@@ -27,7 +27,7 @@ impl FrozenVms {
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
         let of = |worker: &String, incarnation: &u64, vm| (worker.clone(), *incarnation, vm);
         match deed {
-            Deed::VmFreezeChanged { worker, incarnation, vm, is_frozen } => {
+            Deed::VmFreezeChanged { worker, incarnation, vm, is_frozen, .. } => {
                 let vm = of(worker, incarnation, *vm);
                 match is_frozen {
                     true => drop(self.frozen.insert(vm)),
@@ -68,8 +68,10 @@ mod tests {
     fn a_vm_is_said_to_be_frozen_while_it_is_and_nothing_begins_on_it() {
         let (w, vm) = (|name: &str| name.to_owned(), VmId::new(3));
         let mut all = FrozenVms::new([w("liar")].into());
-        let stands =
-            |is_frozen| Deed::VmFreezeChanged { worker: w("w0"), incarnation: 1, vm, is_frozen };
+        let stands = |is_frozen| {
+            let worker = w("w0");
+            Deed::VmFreezeChanged { worker, incarnation: 1, vm, is_frozen, at_us: 0 }
+        };
         let says = |worker: &str, incarnation| {
             let report = Some(Report::VmFrozen(VmTook { vm: 3, ..VmTook::default() }));
             Deed::Said { worker: w(worker), incarnation, report: Box::new(v1::Report { report }) }

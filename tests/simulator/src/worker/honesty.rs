@@ -11,7 +11,7 @@ use dormouse_units::Ppm;
 use dormouse_worker::agent::in_process::VmCommand;
 use serde::{Deserialize, Serialize};
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{chance::Chance, shared::Shared};
 
@@ -191,11 +191,18 @@ pub(super) struct ReportSender {
     pub(super) shared: Arc<Shared>,
     pub(super) liar: Arc<Mutex<Liar>>,
     pub(super) reports: mpsc::UnboundedSender<Report>,
+    /// When the session began.
+    pub(super) began: Instant,
 }
 
 impl ReportSender {
     pub(super) fn liar(&self) -> MutexGuard<'_, Liar> {
         self.liar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Real time since the session began, in microseconds.
+    pub(super) fn session_us(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// Sends a report.
@@ -204,6 +211,11 @@ impl ReportSender {
         for report in said {
             let (worker, incarnation) = &self.whose;
             self.shared.witness().said((worker, *incarnation), &report);
+            if let Some(report::Report::Credits(said)) = &report.report {
+                let whose = (worker.as_str(), *incarnation);
+                let (balance, at_us) = (said.emulated_us, self.session_us());
+                self.shared.witness().balance_said(whose, said.vm, balance, at_us);
+            }
             // The session ends before the VMs only when nobody wants reports any more.
             let _ = self.reports.send(report);
         }

@@ -63,7 +63,8 @@ impl<U: Uplink> Host<U> {
         let rot = (plan.chance("rot", incarnation), plan.rates.rot);
         let shared = Arc::clone(&line.shared);
         let whose = (plan.name.clone(), incarnation);
-        let reports = ReportSender { whose, shared, liar: Arc::clone(&line.liar), reports };
+        let (liar, began) = (Arc::clone(&line.liar), Instant::now());
+        let reports = ReportSender { whose, shared, liar, reports, began };
         let shared = Arc::clone(&line.shared);
         Arc::new(Self {
             plan: Arc::clone(plan),

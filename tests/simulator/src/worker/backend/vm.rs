@@ -66,7 +66,8 @@ impl<U: Uplink> SimulatedVm<U> {
     }
 
     fn was_frozen(&self, is_frozen: bool) {
-        self.host.witness().vm_freeze_changed(self.host.whose(), self.id, is_frozen);
+        let (host, at_us) = (&self.host, self.host.reports.session_us());
+        host.witness().vm_freeze_changed(host.whose(), self.id, is_frozen, at_us);
     }
 
     async fn set_frozen(self: Arc<Self>, is_frozen: bool) -> Result<(), String> {

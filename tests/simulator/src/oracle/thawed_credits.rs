@@ -1,0 +1,131 @@
+//! Checks that a VM earns credits only while its machine runs, by the balances that its worker reports.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_proto::v1::command::Command;
+
+use super::Broken;
+use crate::invariant::Invariant;
+use crate::witness::Deed;
+
+/// Real time for which a VM may earn beyond the time in which its machine runs, in microseconds: a freeze and a thaw take
+/// time.
+const SLACK_US: u64 = 100_000;
+
+/// A VM that earns credits, on its worker. Times are real microseconds of the worker's session, amounts the time of one
+/// vCPU in emulated microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct EarningVm {
+    /// Credits that the VM earns in an emulated hour.
+    hourly: u64,
+    /// The newest balance that was reported, with its time.
+    reported: Option<(u64, u64)>,
+    /// Since when the machine is frozen, if it is.
+    frozen_since: Option<u64>,
+    /// Time since the newest balance in which the machine was frozen.
+    frozen_us: u64,
+}
+
+impl EarningVm {
+    /// Notes that the machine is frozen from `at_us` on, or runs again.
+    fn set_frozen(&mut self, is_frozen: bool, at_us: u64) {
+        match (is_frozen, self.frozen_since) {
+            (true, None) => self.frozen_since = Some(at_us),
+            (false, Some(since)) => {
+                self.frozen_us += at_us.saturating_sub(since);
+                self.frozen_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in a balance of the time `at_us`; returns the most that it can be, if that is less than `balance`.
+    fn see_balance(&mut self, balance: u64, at_us: u64, speedup: u32) -> Option<u64> {
+        if let Some(frozen_since) = &mut self.frozen_since {
+            self.frozen_us += at_us.saturating_sub(*frozen_since);
+            *frozen_since = at_us;
+        }
+        let (before, since) = self.reported.replace((balance, at_us))?;
+        let ran = at_us.saturating_sub(since).saturating_sub(std::mem::take(&mut self.frozen_us));
+        let emulated = u128::from(ran + SLACK_US) * u128::from(speedup);
+        let earned = u128::from(self.hourly) * emulated / 3_600_000_000;
+        let most = before.saturating_add(u64::try_from(earned).unwrap_or(u64::MAX));
+        (balance > most + 1_000 + most / 100_000).then_some(most)
+    }
+}
+
+/// The VMs that earn credits, by worker session.
+#[derive(Debug)]
+pub(super) struct ThawedCredits {
+    /// The names of the workers that lie, whose reports are not checked.
+    liars: BTreeSet<String>,
+    /// Emulated time that passes in a real one.
+    speedup: u32,
+    vms: BTreeMap<(String, u64, u32), EarningVm>,
+}
+
+impl ThawedCredits {
+    /// A record of a run at this speed-up, in which the workers of these names lie.
+    pub(super) const fn new(liars: BTreeSet<String>, speedup: u32) -> Self {
+        Self { liars, speedup, vms: BTreeMap::new() }
+    }
+
+    /// Checks what a worker was told or has reported, and notes what its machine did.
+    pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
+        match deed {
+            Deed::Obeyed { worker, incarnation, command, .. } => {
+                if let Some(Command::CreateVm(create)) = &command.command
+                    && let Some(earns) = &create.burstable
+                {
+                    let hourly = earns.emulated_earned_us_per_hour;
+                    let vm = EarningVm { hourly, ..EarningVm::default() };
+                    self.vms.insert((worker.clone(), *incarnation, create.vm), vm);
+                }
+            }
+            Deed::VmFreezeChanged { worker, incarnation, vm, is_frozen, at_us } => {
+                let of = (worker.clone(), *incarnation, vm.get());
+                if let Some(known) = self.vms.get_mut(&of) {
+                    known.set_frozen(*is_frozen, *at_us);
+                }
+            }
+            Deed::BalanceSaid { worker, incarnation, vm, balance_us, at_us }
+                if !self.liars.contains(worker) =>
+            {
+                let known = self.vms.get_mut(&(worker.clone(), *incarnation, *vm));
+                let seen =
+                    |known: &mut EarningVm| known.see_balance(*balance_us, *at_us, self.speedup);
+                if let Some(most) = known.and_then(seen) {
+                    let why = format!(
+                        "{worker} reports {balance_us} vCPU-µs of credits of vm{vm}; {most} are most"
+                    );
+                    return Err((Invariant::Credits, why));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_earned_while_a_machine_is_frozen() {
+        const SEC: u64 = 1_000_000;
+        let mut vm = EarningVm { hourly: 36 * SEC, ..EarningVm::default() };
+        let balances = |vm: &mut EarningVm, all: [(u64, u64); 2]| {
+            all.map(|(balance, secs)| vm.see_balance(balance, secs * SEC, 100))
+        };
+        // An emulated hour is 36 s.
+        assert_eq!(balances(&mut vm, [(5 * SEC, 0), (41 * SEC, 36)]), [None, None]);
+        vm.set_frozen(true, 40 * SEC);
+        vm.set_frozen(false, 60 * SEC);
+        assert_eq!(balances(&mut vm, [(57 * SEC, 72), (93 * SEC, 108)]), [None, None]);
+        vm.set_frozen(true, 110 * SEC);
+        vm.set_frozen(false, 130 * SEC);
+        let most = 93 * SEC + (16 * SEC + SLACK_US);
+        assert_eq!(vm.see_balance(113 * SEC, 144 * SEC, 100), Some(most));
+    }
+}
