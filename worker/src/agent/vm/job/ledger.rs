@@ -10,8 +10,12 @@ use crate::agent::report::whole_micros;
 /// their slots is reported separately.
 #[derive(Debug, Default)]
 pub(crate) struct JobCpuLedger {
+    /// CPU time that each process has computed, which for a restored job includes that of earlier starts.
     received: Vec<Duration>,
+    /// CPU time that the processes should have computed, in nanoseconds, with the same inclusion.
     due_ns: u64,
+    /// CPU time that the processes had computed when this start began, in nanoseconds: a checkpoint held it.
+    came_with_ns: u64,
     /// CPU time, in nanoseconds, that was charged to slots from when the job entered them to when it left them; time in its current
     /// slots isn't included.
     charged_ns: u64,
@@ -22,6 +26,12 @@ pub(crate) struct JobCpuLedger {
 }
 
 impl JobCpuLedger {
+    /// Records what each process had computed when the job's start began.
+    pub(crate) fn come_with(&mut self, computed: &[Duration]) {
+        let all = computed.iter().sum::<Duration>().as_nanos();
+        self.came_with_ns = u64::try_from(all).unwrap_or(u64::MAX);
+    }
+
     /// Records what each process has computed in total.
     pub(crate) fn note_received(&mut self, received: Vec<Duration>) {
         self.received = received;
@@ -66,11 +76,12 @@ impl JobCpuLedger {
         self.charged_ns += counters_ns.saturating_sub(self.counters_ns);
     }
 
-    /// Returns the ledger for a report.
+    /// Returns the ledger of this start for a report: without what was computed before it, perhaps on another host.
     pub(crate) fn wire_ledger(&self) -> JobLedger {
-        let received_us = whole_micros(self.received.iter().sum());
+        let came_with_us = self.came_with_ns / 1000;
+        let received_us = whole_micros(self.received.iter().sum()).saturating_sub(came_with_us);
         JobLedger {
-            real_due_us: self.due_ns / 1000,
+            real_due_us: (self.due_ns / 1000).saturating_sub(came_with_us),
             real_received_us: received_us,
             real_beside_us: (self.charged_ns / 1000).saturating_sub(received_us),
             real_lifted_us: whole_micros(self.lifted),
@@ -101,6 +112,11 @@ mod tests {
         assert_eq!((told.real_due_us, told.real_received_us), (35_000, 33_000));
         assert_eq!(told.real_beside_us, 45_000 + 13_000 - 33_000);
         assert_eq!((told.real_ahead_us, told.real_behind_us), (10_000, 30_000));
+        // What it had done when it was restored is of an earlier start.
+        ledger.come_with(&ms([20, 10]));
+        let told = ledger.wire_ledger();
+        assert_eq!((told.real_due_us, told.real_received_us), (5_000, 3_000));
+        assert_eq!(told.real_beside_us, 45_000 + 13_000 - 3_000);
         // It is neither when nobody knows what its processes did.
         assert_eq!(JobCpuLedger::default().owed_time(&ms([200, 150]), 100_000), Vec::<i64>::new());
     }

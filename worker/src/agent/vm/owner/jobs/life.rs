@@ -26,9 +26,9 @@ impl VmOwner {
     pub(crate) fn job_lives(&mut self, key: Key, birth: AttemptBirth) {
         let whose = task_ref(self.id, key);
         let Some(attempt) = self.attempt_mut(key) else { return };
-        attempt.page = birth.page;
+        attempt.page.clone_from(&birth.page);
         attempt.liveness = TaskLiveness::default();
-        let process = birth.process;
+        let (process, page) = (birth.process, birth.page);
         attempt.process = Some(Arc::clone(&process));
         let (asked, on, done_ppm) = (attempt.asked, attempt.on.clone(), attempt.done_ppm());
         let (began_with, was_from) = (birth.done_ppm, attempt.from_ppm);
@@ -54,6 +54,8 @@ impl VmOwner {
                 })));
             }
             None => {
+                let came_with = page.and_then(|page| page.work(job.ranks.len()));
+                job.ledger.come_with(&came_with.unwrap_or_default());
                 attempt.from_ppm = began_with;
                 let real_took_us = whole_micros(birth.at.saturating_duration_since(asked));
                 // An older checkpoint than the one that was wanted, or none: there is more to do.
