@@ -4,7 +4,7 @@ use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation};
 use dormouse_engine::jobs::JobSimulation;
 use dormouse_engine::tenants_part;
-use dormouse_model::{Setup, Step, TenantWork, Tenants};
+use dormouse_model::{Effect, Setup, Step, TenantWork, Tenants};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Span};
 
@@ -57,13 +57,30 @@ pub fn accounts(
 fn of_bag(setup: &Setup, tenants: &Tenants, lateness: Span, steps: &[Step]) -> Vec<RuleViolation> {
     let mut checker = Checker::new(setup, lateness);
     let own = tenants.with_bag().unwrap_or_default();
+    let mut early = Vec::new();
+    let mut see = |step: &Step| {
+        early.extend(sent_early(setup, step));
+        checker.see(step);
+    };
     for step in steps {
         match tenants.are_several() {
-            true => checker.see(&tenants_part(step, tenants, own)),
-            false => checker.see(step),
+            true => see(&tenants_part(step, tenants, own)),
+            false => see(step),
         }
     }
-    checker.finish(true)
+    early.extend(checker.finish(true));
+    early
+}
+
+/// The tasks of a bag that a step sends before they are submitted.
+fn sent_early(setup: &Setup, step: &Step) -> Vec<RuleViolation> {
+    let is_early = |effect: &Effect| match effect {
+        Effect::TaskSent { task, .. } if setup.submission_time(*task) > step.at => Some(*task),
+        _ => None,
+    };
+    let early = step.effects.iter().filter_map(is_early);
+    let what = |task| format!("{task} is sent at {}, before it is submitted", step.at);
+    early.map(|task| RuleViolation { seq: step.seq, at: step.at, what: what(task) }).collect()
 }
 
 /// The simulation of a setup's parallel jobs under this algorithm.

@@ -10,7 +10,7 @@ use crate::witness::Deed;
 
 /// Real time for which a VM may earn beyond the time in which its machine runs, in microseconds: a freeze and a thaw take
 /// time.
-const SLACK_US: u64 = 100_000;
+const SLACK_US: u64 = 30_000;
 
 /// A VM that earns credits, on its worker. Times are real microseconds of the worker's session, amounts the time of one
 /// vCPU in emulated microseconds.
@@ -45,8 +45,9 @@ impl EarningVm {
             self.frozen_us += at_us.saturating_sub(*frozen_since);
             *frozen_since = at_us;
         }
+        let frozen = std::mem::take(&mut self.frozen_us);
         let (before, since) = self.reported.replace((balance, at_us))?;
-        let ran = at_us.saturating_sub(since).saturating_sub(std::mem::take(&mut self.frozen_us));
+        let ran = at_us.saturating_sub(since).saturating_sub(frozen);
         let emulated = u128::from(ran + SLACK_US) * u128::from(speedup);
         let earned = u128::from(self.hourly) * emulated / 3_600_000_000;
         let most = before.saturating_add(u64::try_from(earned).unwrap_or(u64::MAX));
@@ -118,7 +119,10 @@ mod tests {
         let balances = |vm: &mut EarningVm, all: [(u64, u64); 2]| {
             all.map(|(balance, secs)| vm.see_balance(balance, secs * SEC, 100))
         };
-        // An emulated hour is 36 s.
+        // What was frozen before anything was reported does not count. An emulated hour is 36 s.
+        vm.set_frozen(true, 0);
+        vm.set_frozen(false, 0);
+        vm.frozen_us = 30 * SEC;
         assert_eq!(balances(&mut vm, [(5 * SEC, 0), (41 * SEC, 36)]), [None, None]);
         vm.set_frozen(true, 40 * SEC);
         vm.set_frozen(false, 60 * SEC);

@@ -45,13 +45,13 @@ pub(super) fn credits(draw: &mut Draw) -> BurstableTerms {
 /// A spot price that is lower than any other that is drawn.
 const CHEAPEST: Price = Price::from_nanos_per_hour(1_000_000);
 
-/// Draws a burstable instance type, which has an even chance of being sold in the spot market as well; there it is, as often
-/// as not, cheaper than any other type, so that schedulers buy it.
+/// Draws a burstable instance type, which has an even chance of being sold in the spot market as well; there it is, mostly,
+/// cheaper than any other type, so that schedulers buy it.
 fn burstable(draw: &mut Draw) -> InstanceType {
     let (credits, plain) = (credits(draw), regular(draw, "burst"));
     let spot = plain.spot.filter(|_| draw.one_in(2));
     // A stream of its own: a seed keeps the rest of its run.
-    let is_cheapest = draw.clone().one_in(2);
+    let is_cheapest = !draw.clone().one_in(4);
     let spot = spot.map(|price| if is_cheapest { CHEAPEST } else { price });
     InstanceType { spot, burstable: Some(credits), ..plain }
 }
