@@ -363,7 +363,7 @@ impl ConductorState {
 
     /// Checks later whether the run is still stuck: it may only seem so while reports are under way.
     fn look_whether_stuck(&mut self, myself: &ActorRef<ConductorMsg>) {
-        if !self.run.is_stuck() {
+        if !self.is_stuck() {
             self.unstuck += 1;
             self.stuck = false;
         } else if !self.stuck {
@@ -377,7 +377,7 @@ impl ConductorState {
     }
 
     fn still_stuck(&mut self, since: u64) {
-        if since == self.unstuck && self.run.is_stuck() {
+        if since == self.unstuck && self.is_stuck() {
             self.cancel_run(|it| {
                 format!(
                     "nothing will ever happen again{}; {}",

@@ -56,6 +56,16 @@ impl ConductorState {
         }
     }
 
+    /// Returns whether nothing will happen any more though work is left. Jobs that wait for predecessors which will never
+    /// end do not come.
+    pub(super) fn is_stuck(&self) -> bool {
+        let more_come = self.door.is_open || self.next_arrivals() != (None, None);
+        match self.followers.is_empty() || more_come {
+            true => self.run.is_stuck(),
+            false => self.run.is_stuck_unless_submitted_to(),
+        }
+    }
+
     /// Feeds the next event from outside; of equal times jobs come first, as in virtual time.
     pub(super) fn submit_next(&mut self, at: Time) {
         let request = self.next_request();
