@@ -88,6 +88,8 @@ pub struct Particulars {
     pub is_open: bool,
     /// Emulated time that passes in a real one.
     pub speedup: u32,
+    /// Number of the plan's jobs that wait for no other, in a run in which others wait for jobs.
+    pub independent: Option<usize>,
 }
 
 /// The checks of all invariants of one run, with their state.
@@ -126,7 +128,7 @@ impl Oracle {
     pub fn new(make: MakeRun, witness: Witness, of: Particulars) -> Self {
         Self {
             witness,
-            log: LogFold::new(make),
+            log: LogFold::new(make, of.independent, of.is_open),
             commands: Commands::default(),
             acknowledged: Acknowledged::new(of.miscounting),
             attempts: Attempts::new(of.tasks),

@@ -264,6 +264,8 @@ impl Plan {
             lost_after_us: self.lost_after * 1_000,
             is_open: self.callers.is_some(),
             speedup: self.speedup,
+            independent: Some(self.submissions.iter().filter(|job| job.after.is_none()).count())
+                .filter(|count| *count < self.submissions.len()),
         }
     }
 

@@ -15,6 +15,10 @@ const STUCK: &str = "nothing will ever happen again";
 /// The durable content of a log, and the run that results from it.
 pub(super) struct LogFold {
     make: MakeRun,
+    /// Number of jobs that wait for no other, in a run in which others wait for jobs.
+    independent: Option<usize>,
+    /// Whether users may submit jobs until they close the run.
+    is_open: bool,
     run: Option<Run>,
     steps: Vec<Step>,
     /// Bytes of the whole lines that were folded.
@@ -35,9 +39,11 @@ impl fmt::Debug for LogFold {
 }
 
 impl LogFold {
-    pub(super) const fn new(make: MakeRun) -> Self {
+    pub(super) const fn new(make: MakeRun, independent: Option<usize>, is_open: bool) -> Self {
         Self {
             make,
+            independent,
+            is_open,
             run: None,
             steps: Vec::new(),
             folded: 0,
@@ -129,16 +135,28 @@ impl LogFold {
         Ok(new)
     }
 
+    /// Whether only jobs are left to come that wait for others.
+    fn holds_others_back(&self) -> bool {
+        let is_submitted = |step: &&Step| matches!(step.event, Event::Submitted { .. });
+        let submitted = || self.steps.iter().filter(is_submitted).count();
+        let is_closed = || self.steps.iter().any(|step| step.event == Event::Closed);
+        self.independent.is_some_and(|independent| submitted() >= independent)
+            && (!self.is_open || is_closed())
+    }
+
     fn step(&mut self, line: &[u8]) -> Result<(Step, Vec<Command>), Broken> {
         let number = self.lines;
         let wrong = |why: String| (Invariant::Replay, format!("line {number}: {why}"));
         let recorded: Step = serde_json::from_slice(line)
             .map_err(|error| wrong(format!("{error}: {}", String::from_utf8_lossy(line))))?;
         self.has_hosts |= matches!(recorded.event, Event::HostJoined { .. });
+        let is_cancel = matches!(recorded.event, Event::Cancel { .. });
+        let holds_back = is_cancel && self.holds_others_back();
         let run = self.run.get_or_insert_with(|| (self.make)());
         if let Event::Cancel { why } = &recorded.event
             && why.starts_with(STUCK)
             && !run.is_stuck()
+            && !(holds_back && run.is_stuck_unless_submitted_to())
         {
             let why = format!("step {} says '{why}', and something will", recorded.seq);
             return Err((Invariant::Progress, why));

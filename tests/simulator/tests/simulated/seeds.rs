@@ -34,6 +34,20 @@ fn a_worker_that_is_another_host_seals_as_before() {
     assert!(outcome.violation.is_none(), "{:?}", outcome.violation);
 }
 
+/// A job is restored on a host that has just joined: what it had computed elsewhere is no CPU time of that host.
+#[test]
+fn the_account_of_a_restored_job_is_of_its_own_start() {
+    let outcome = Playground::new().play(&Plan::draw(80_002_845, &Rates::default()));
+    assert!(outcome.violation.is_none(), "{:?}", outcome.violation);
+}
+
+/// A job is given up for which another one waits: nothing is left that could happen, and the run says so.
+#[test]
+fn a_run_ends_whose_last_job_waits_for_one_that_was_given_up() {
+    let outcome = Playground::new().play(&Plan::draw(80_009_297, &Rates::default()));
+    assert!(outcome.violation.is_none(), "{:?}", outcome.violation);
+}
+
 #[test]
 fn the_same_seed_is_the_same_run() {
     let playground = Playground { lines: Lines::Kept, ..Playground::new() };
