@@ -4,7 +4,7 @@ use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation};
 use dormouse_engine::jobs::JobSimulation;
 use dormouse_engine::tenants_part;
-use dormouse_model::{Effect, Setup, Step, TenantWork, Tenants};
+use dormouse_model::{Effect, Notice, Setup, Step, TenantWork, Tenants};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Span};
 
@@ -72,14 +72,18 @@ fn of_bag(setup: &Setup, tenants: &Tenants, lateness: Span, steps: &[Step]) -> V
     early
 }
 
-/// The tasks of a bag that a step sends before they are submitted.
+/// The tasks of a bag that a step sends, or calls due, before they are submitted.
 fn sent_early(setup: &Setup, step: &Step) -> Vec<RuleViolation> {
-    let is_early = |effect: &Effect| match effect {
-        Effect::TaskSent { task, .. } if setup.submission_time(*task) > step.at => Some(*task),
+    let sent = step.effects.iter().filter_map(|effect| match effect {
+        Effect::TaskSent { task, .. } => Some(*task),
         _ => None,
-    };
-    let early = step.effects.iter().filter_map(is_early);
-    let what = |task| format!("{task} is sent at {}, before it is submitted", step.at);
+    });
+    let due = step.notices.iter().filter_map(|notice| match notice {
+        Notice::TaskDue { task } => Some(*task),
+        _ => None,
+    });
+    let early = sent.chain(due).filter(|task| setup.submission_time(*task) > step.at);
+    let what = |task| format!("{task} is sent or due at {}, before it is submitted", step.at);
     early.map(|task| RuleViolation { seq: step.seq, at: step.at, what: what(task) }).collect()
 }
 
