@@ -2,7 +2,7 @@
 // Where points are closer than pixels, a pixel has the lowest and the highest of them.
 
 import { upperBound } from "./columns.js";
-import { colours, fit } from "./theme.js";
+import { colours, dim, fit } from "./theme.js";
 import { niceStep } from "./words.js";
 
 const BOTTOM = 20;
@@ -68,8 +68,9 @@ export class Plot {
     ink.beginPath();
     ink.rect(LEFT, 0, this.width - LEFT, this.height);
     ink.clip();
-    for (const level of levels) this.level(level);
     for (const piece of pieces) this.line(piece);
+    dim(ink, this.theme, this.x(head), 0, { width: this.width, height: this.bottom });
+    for (const level of levels) this.level(level);
     ink.fillStyle = this.theme.accent;
     ink.fillRect(Math.round(this.x(head)), TOP - 4, 1, this.bottom - TOP + 4);
     ink.restore();

@@ -2,6 +2,8 @@
 //! of interruptions. For parallel jobs: their times under EASY. All come from virtual runs with the same seed, made for
 //! the report.
 
+mod seeds;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ use dormouse_view::{
 use dormouse_workload::JobSource;
 use serde_json::{Value, json};
 
+pub(super) use self::seeds::SEEDS;
+use self::seeds::SeedTotals;
 use super::outcome::{BagResults, RunResults};
 use super::{SummaryLine, dates};
 use crate::jobs::JobsOutcome;
@@ -37,6 +41,8 @@ pub(super) struct RunsBeside {
     /// The run without interruptions; `None` if the reported run had none, or if a scheduler program would have to
     /// decide again.
     undisturbed: Option<RunTotals>,
+    /// The same experiment under other seeds; `None` if these runs were not made.
+    seeds: Option<SeedTotals>,
 }
 
 /// Means over the same parallel jobs under EASY, the usual rule of clusters, which has one job on each processor.
@@ -82,8 +88,10 @@ impl JobsUnderEasy {
         let Some(change) = relative_difference((mean_s, response_s), "mean time", words) else {
             return answer;
         };
-        let other =
-            format!("under easy, with one job on each processor: {}", unit.words(response_s, 0));
+        let other = format!(
+            "under easy, the usual scheduler of clusters, with one job on each processor: {}",
+            unit.words(response_s, 0)
+        );
         let noun = format!("{} {other}, slowdown {slowdown:.2}", than(&change));
         answer.item(change, noun)
     }
@@ -116,6 +124,7 @@ impl RunsBeside {
         Self {
             on_demand: on_demand.map(|(how, experiment)| (how, run_totals(&experiment))),
             undisturbed: undisturbed.and_then(|experiment| run_totals(&experiment).ok()),
+            seeds: SeedTotals::of(run, experiment).filter(|_| is_paid),
         }
     }
 
@@ -152,8 +161,19 @@ impl RunsBeside {
             let noun = format!("{} {what}: {}{how}", than(&change), figures(&other));
             answer.item(change, noun)
         };
+        if let Some(seeds) = &self.seeds {
+            answer.sentence += &format!(
+                " That is this run; on average of {} seeds it is {}.",
+                SEEDS,
+                dollars(seeds.mean_cost())
+            );
+        }
         if let Some((how, Ok(other))) = &self.on_demand {
             answer = with(answer, *other, "on demand alone", &format!(" ({how})"));
+            let on_average = self.seeds.as_ref().and_then(SeedTotals::against_on_demand);
+            if let Some((change, noun)) = on_average {
+                answer = answer.item(change, noun);
+            }
         }
         let planned = run.planned_figures().filter(|plan| plan.is_whole());
         if let Some(plan) = planned.filter(|_| run.cost_of_bag() == own.cost) {
@@ -167,9 +187,22 @@ impl RunsBeside {
         }
     }
 
+    /// Where the run stands among those under other seeds, in a sentence; `None` if they were not made.
+    pub(super) fn standing(&self) -> Option<String> {
+        self.seeds.as_ref().map(SeedTotals::standing)
+    }
+
+    /// The answer with the spread over seeds.
+    pub(super) fn spread(&self, unit: TimeUnit, answer: PageAnswer) -> PageAnswer {
+        match &self.seeds {
+            Some(seeds) => seeds.spread(unit, answer),
+            None => answer,
+        }
+    }
+
     /// Section of the run's page with the comparison.
     pub(super) fn section(&self, run: &BagResults<'_>) -> Vec<PageBlock> {
-        if self.on_demand.is_none() && self.undisturbed.is_none() {
+        if self.on_demand.is_none() && self.undisturbed.is_none() && self.seeds.is_none() {
             return Vec::new();
         }
         let unit = run.of.time_unit();
@@ -195,14 +228,17 @@ impl RunsBeside {
         if let Some((how, Ok(other))) = &self.on_demand {
             row(format!("on demand alone ({how})"), Some(*other));
         }
+        for (name, totals) in self.seeds.iter().flat_map(SeedTotals::rows) {
+            row(name, Some(totals));
+        }
         let mut blocks = vec![PageBlock::Table(table)];
         if let Some((how, Err(why))) = &self.on_demand {
             blocks
                 .push(PageBlock::text(format!("There is no run on demand alone ({how}): {why}.")));
         }
         blocks.push(PageBlock::text(
-            "The other runs are in virtual time, with the same seed and the same times of tasks; they were made for \
-             this page and are not in the log. On demand nothing is interrupted, and nothing is checkpointed.",
+            "The other runs are in virtual time, with the same seed unless a row names others, and the same times of tasks; \
+             they were made for this page and are not in the log. On demand nothing is interrupted, and nothing is checkpointed.",
         ));
         blocks
     }

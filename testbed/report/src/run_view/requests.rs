@@ -294,16 +294,15 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
         ];
         panels.push(panel("Hosts' vCPUs in use", "% of the hosts' vCPUs", used));
     }
+    let number = format!("number per {part}");
     let failed = vec![
-        series("normal failed", 3, PointLook::Line, &count(UsageFlow::FailedNormal)),
-        series("preemptible failed", 0, PointLook::Line, &count(UsageFlow::FailedPreemptible)),
-        series("preemptible terminated", 1, PointLook::Line, &count(UsageFlow::Terminations)),
+        series("preemptible", 1, PointLook::Line, &count(UsageFlow::FailedPreemptible)),
+        series("normal", 0, PointLook::Line, &count(UsageFlow::FailedNormal)),
     ];
-    panels.push(panel(
-        "Requests that failed, VMs that were terminated",
-        &format!("number per {part}"),
-        failed,
-    ));
+    panels.push(panel("Requests that failed: they got no VM", &number, failed));
+    let terminated =
+        vec![series("preemptible", 1, PointLook::Line, &count(UsageFlow::Terminations))];
+    panels.push(panel("Preemptible VMs that were terminated", &number, terminated));
     // Sums from the beginning on: single VMs end too seldom for a rate that means anything.
     let so_far = |name: &str, colour, of: UsageFlow| {
         let mut sum = 0.0;
@@ -315,8 +314,8 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
         PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
     };
     let revenue = vec![
-        so_far("normal", 0, UsageFlow::NormalRevenue),
         so_far("preemptible", 1, UsageFlow::PreemptibleRevenue),
+        so_far("normal", 0, UsageFlow::NormalRevenue),
     ];
     panels.push(panel("Revenue so far, as VMs end", "$", revenue));
     vec![
@@ -335,9 +334,9 @@ fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
     let table = TypedTable::with_rows(&f.by_type)
         .column(TableColumn::text("type"), |((kind, _), _)| kind.as_str())
         .column(TableColumn::text("request"), |((_, market), _)| customers_word(*market))
-        .column(TableColumn::count("requests"), |(_, t)| t.requests)
-        .column(TableColumn::count("failed"), |(_, t)| t.refused)
         .column(TableColumn::percent("failed, share"), |(_, t)| refused_share(t))
+        .column(TableColumn::count("failed"), |(_, t)| t.refused)
+        .column(TableColumn::count("requests"), |(_, t)| t.requests)
         .column(TableColumn::count(WorkOutcome::Completed.word()), |(_, t)| t.completed)
         .column(TableColumn::count("terminated"), |(_, t)| t.terminated)
         .column(TableColumn::count("hibernations"), |(_, t)| t.hibernations)
