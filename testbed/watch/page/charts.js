@@ -146,7 +146,7 @@ const CHARTS = [
   ["machines", "VMs that run", () => "VMs", machines],
   ["cost", ({ run }) => (costWord(run) === "revenue" ? "Revenue" : "Cost against plan and budget"), () => "US dollars", cost],
   ["usage", "vCPUs in use, by market", () => "vCPUs", usage, ({ history }) => history.strips.size > 0],
-  ["prices", "Spot prices and bids", () => "US dollars an hour", prices, hasSpotPrices],
+  ["prices", ({ run }) => (costWord(run) === "revenue" ? "Prices of preemptible VMs" : "Spot prices and bids"), () => "US dollars an hour", prices, hasSpotPrices],
   ["available", "Spot VMs to be had", () => "VMs", available, ({ history }) => history.available.size > 0],
   ["credits", "CPU credits", () => "vCPU-minutes at full speed", credits, ({ history }) => history.hasCredits],
   ["fidelity", "Fidelity so far", () => "time taken beyond the time promised, %", fidelity, ({ run }) => run?.mode !== "virtual"],

@@ -262,7 +262,7 @@ class Page {
     this.gantt.sheet = sheet;
     this.gantt.measure();
     this.map.print(sheet ? sheet.width : null);
-    this.charts.print(sheet ? [sheet.half, sheet.plot] : null);
+    this.charts.print(sheet ? [sheet.third, sheet.plot] : null);
     this.drawnFor = "";
     this.drawnAt = this.chartsAt = -Infinity;
     const now = performance.now();

@@ -31,7 +31,7 @@ export class Cards {
   show(state) {
     const figures = figuresAt(state.history, state.head);
     const outcomes = outcomesAt(state.history, state.head, state.noun);
-    const shown = { done: done(state, outcomes), failed: failed(state, outcomes), terminated: terminated(outcomes), queue: queue(outcomes), vms: vms(state), cost: cost(state, figures) };
+    const shown = { done: done(state, outcomes), failed: failed(state, outcomes), terminated: terminated(outcomes), queue: queue(state, outcomes), vms: vms(state), cost: cost(state, figures) };
     Object.assign(shown, { time: time(state, figures), hosts: hosts(state), fidelity: fidelity(state) });
     for (const { name, card, title, value, remark } of this.cards) {
       if (card.hidden === Boolean(shown[name])) card.hidden = !card.hidden;
@@ -68,8 +68,9 @@ function terminated(outcomes) {
   return ["VMs terminated", count(outcomes.terminated), "ended by the provider before their time", "bad"];
 }
 
-function queue(outcomes) {
-  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? "not started, or to resume" : ""];
+function queue({ noun }, outcomes) {
+  const about = noun === "request" ? "until other VMs have left" : "not started, or to resume";
+  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? about : ""];
 }
 
 /** The VMs that are there, from their launch until their end, as in all tables; and those of them that do not run. */
@@ -336,6 +337,7 @@ export class Fidelity {
   show({ history, run, news, head }) {
     const now = fidelityAt(history, head);
     const rows = [];
+    this.box.parentElement.classList.toggle("off-paper", run?.mode === "virtual");
     let verdict = "Whether the run is faithful is said at its end, from all of its evidence; this is what there is so far.";
     if (run?.mode === "virtual") {
       verdict = "A run in virtual time has nothing to measure: its tasks take what their VMs promise.";

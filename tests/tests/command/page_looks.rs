@@ -113,7 +113,7 @@ fn a_live_page_is_printed_light_and_whole() {
     let printed = browser.script(&format!("dispatchEvent(new Event('beforeprint')); {CHART}"), &[]);
     assert_eq!(printed[0], "718px", "{printed}");
     assert_eq!(printed[2], serde_json::json!([255, 255, 255]), "{printed}");
-    assert_eq!((&printed[3], &printed[4]), (&"345px".into(), &(718 * 3).into()), "{printed}");
+    assert_eq!((&printed[3], &printed[4]), (&"230px".into(), &(718 * 3).into()), "{printed}");
     let left_out = "return document.getElementById('gantt-printed').textContent";
     assert_eq!(browser.script(left_out, &[]), "", "a sheet has room for all rows");
     let after = browser.script(&format!("dispatchEvent(new Event('afterprint')); {CHART}"), &[]);

@@ -162,11 +162,9 @@ impl RunsBeside {
             answer.item(change, noun)
         };
         if let Some(seeds) = &self.seeds {
-            answer.sentence += &format!(
-                " That is this run; on average of {} seeds it is {}.",
-                SEEDS,
-                dollars(seeds.mean_cost())
-            );
+            let this = answer.sentence.trim_end_matches('.').to_owned();
+            let mean = dollars(seeds.mean_cost());
+            answer.sentence = format!("{this} in this run, {mean} on average of {SEEDS} seeds.");
         }
         if let Some((how, Ok(other))) = &self.on_demand {
             answer = with(answer, *other, "on demand alone", &format!(" ({how})"));

@@ -239,6 +239,9 @@ fn steps(jobs: &JobsOutcome<'_>, quantity: JobQuantity) -> Option<Vec<SeriesPoin
         }
         level += change;
     }
+    // All plots of a page end where the run does.
+    let end = jobs.figures.makespan().as_secs_f64();
+    points.extend((level == 0).then(|| SeriesPoint::new(end, 0.0)));
     Some(points)
 }
 

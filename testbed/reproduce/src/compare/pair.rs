@@ -110,7 +110,7 @@ impl<'a> FigurePair<'a> {
         };
         match (difference.range == (0.0, 0.0), self.is_shown(), self.measure.metric.better) {
             (true, ..) => ("the same", TextTone::Plain),
-            (_, false, _) => ("not clear", TextTone::Plain),
+            (_, false, _) => ("not clearly different", TextTone::Plain),
             (_, true, None) if side == BetterSide::Lower => ("lower", TextTone::Plain),
             (_, true, None) => ("higher", TextTone::Plain),
             (_, true, Some(better)) if better == side => ("better", TextTone::Good),
@@ -189,7 +189,10 @@ mod tests {
         let verdict = |mine: [f64; 5]| pair(&mine, &first).verdict();
         assert_eq!(verdict(first.map(|x| x + 10.0)), ("worse", TextTone::Bad));
         assert_eq!(verdict(first.map(|x| x - 10.0)), ("better", TextTone::Good));
-        assert_eq!(verdict([90.0, 230.0, 280.0, 420.0, 490.0]), ("not clear", TextTone::Plain));
+        assert_eq!(
+            verdict([90.0, 230.0, 280.0, 420.0, 490.0]),
+            ("not clearly different", TextTone::Plain)
+        );
         assert_eq!(verdict(first), ("the same", TextTone::Plain));
         let unclear = pair(&[90.0, 115.0, 95.0], &[100.0, 100.0, 100.0]);
         assert!(!unclear.change_in_words().contains("chance"), "{}", unclear.change_in_words());

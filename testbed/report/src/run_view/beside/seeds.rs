@@ -5,7 +5,6 @@ use dormouse_units::{Money, Span, Time};
 use dormouse_view::number::dollars;
 use dormouse_view::{PageAnswer, TimeUnit};
 
-use super::super::dates;
 use super::super::outcome::BagResults;
 use super::{RunTotals, on_demand, run_totals, than};
 
@@ -71,7 +70,7 @@ impl SeedTotals {
     /// The answer with the mean and the range of cost and makespan over all seeds.
     pub(super) fn spread(&self, unit: TimeUnit, answer: PageAnswer) -> PageAnswer {
         let mean = mean_of(&self.own);
-        let time = dates::at(unit);
+        let time = |at: Time| unit.words(at.as_secs_f64(), 0);
         let costs = || self.own.iter().map(|of| of.cost);
         let makespans = || self.own.iter().map(|of| of.makespan);
         let (Some(cheapest), Some(dearest)) = (costs().min(), costs().max()) else { return answer };
@@ -104,7 +103,7 @@ impl SeedTotals {
             return None;
         }
         let change = mean_of(&self.own).against(mean_of(&self.on_demand));
-        let noun = format!("{} that on average of {SEEDS} seeds", than(&change));
+        let noun = format!("{} on demand alone, on average of {SEEDS} seeds", than(&change));
         Some((change, noun))
     }
 
@@ -156,7 +155,7 @@ mod tests {
         );
         let (change, noun) = all.against_on_demand().expect("there are runs on demand");
         assert_eq!(change, "50.0 % cheaper, 50.0 % slower");
-        assert_eq!(noun, "than that on average of 30 seeds");
+        assert_eq!(noun, "than on demand alone, on average of 30 seeds");
         let same = SeedTotals { own: vec![totals(1, 100); 2], on_demand: Vec::new(), ..all };
         assert_eq!(same.standing(), "Seeds 1 to 30 give the same run.");
         assert_eq!((same.against_on_demand(), same.rows().len()), (None, 1));

@@ -216,10 +216,10 @@ fn figures(done: &FinishedReproduction) -> Vec<PageBlock> {
             let name = done.paper.words_of(&row.metric).0;
             if row.is_input { format!("{name} (input)") } else { name.to_owned() }
         })
-        .column(TableColumn::count("printed"), |row| tally(row).all())
-        .column(TableColumn::count("within tolerance"), |row| tally(row).within)
-        .column(TableColumn::count("beyond tolerance"), |row| tally(row).beyond)
+        .column(TableColumn::count("within"), |row| tally(row).within)
+        .column(TableColumn::count("beyond"), |row| tally(row).beyond)
         .column(TableColumn::count("open"), |row| tally(row).open)
+        .column(TableColumn::count("printed"), |row| tally(row).all())
         .column(TableColumn::text("as few runs").named("as_printed"), |row| {
             let FigureTally { as_printed, of_few_runs, .. } = tally(row);
             (of_few_runs > 0).then(|| format!("{as_printed} of {of_few_runs} possible"))

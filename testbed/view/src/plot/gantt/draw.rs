@@ -25,10 +25,10 @@ const MANY_LINKS: usize = 150;
 /// Greatest number of bars of a chart that a page has in a second shape.
 const MOST_ON_A_PHONE: usize = 1_500;
 /// Least height of a bar that has a label, in pixels.
-const LEAST_LABELLED: f64 = 8.8;
-/// Height of a row from which on each row of a bar in two tiers has room for a label; in lower rows a label stands in the
-/// middle of all of the bar's rows.
-const TALLEST_LABELLED_TOGETHER: f64 = 15.0;
+const LEAST_LABELLED: f64 = 8.3;
+/// Least height of a row in two tiers whose bars have labels of their own; in lower rows a label stands in the middle of all
+/// of the bar's rows.
+const LEAST_IN_TIERS: f64 = 15.0;
 
 impl GanttChart {
     /// The chart as an SVG file of its own.
@@ -187,7 +187,7 @@ impl GanttChart {
         let (from, wide) = bar_extent(bar, x);
         let (row, size) = (layout.row, layout.shape.label_size());
         let is_below = bar.place.tier == Tier::Background;
-        if wide <= width(&bar.label, size) + 5.0 || (is_below && row < TALLEST_LABELLED_TOGETHER) {
+        if wide <= width(&bar.label, size) + 5.0 || (is_below && row < LEAST_IN_TIERS) {
             return Markup::default();
         }
         let class = format!("in {}", fill_class(bar.fill));
@@ -196,7 +196,7 @@ impl GanttChart {
             @for rows in &bar.place.rows {
                 @let first = top + f64::from(rows.start) * row;
                 @let whole = f64::from(rows.end - rows.start) * row;
-                @let (y, height) = match lane.has_background && row >= TALLEST_LABELLED_TOGETHER {
+                @let (y, height) = match lane.has_background && row >= LEAST_IN_TIERS {
                     true => tier_part(bar.place.tier, first, row),
                     false => (first, whole),
                 };

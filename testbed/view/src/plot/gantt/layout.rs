@@ -46,6 +46,8 @@ const HEIGHT: f64 = 900.0;
 const ROW: (f64, f64) = (2.5, 15.0);
 /// Greatest height of a row with a background, whose bars have labels, too.
 const TALLEST_IN_TIERS: f64 = 24.0;
+/// How much lower a row may be at most in a chart for a sheet of paper, which has other parts of the page, too.
+const SHEET_LOWER: f64 = 2.0;
 /// Heights of the foreground's and of the background's part of a row, in heights of a row.
 const TIERS: (f64, f64) = (0.56, 0.38);
 /// Height of the quantity over time that is drawn below a lane's rows, in heights of a row; from `LABELLED` pixels on it has
@@ -74,12 +76,13 @@ impl GanttLayout {
         let all: f64 = gantt.lanes.iter().map(units).sum();
         let has_background = gantt.lanes.iter().any(|lane| lane.has_background);
         let tallest = if has_background { TALLEST_IN_TIERS } else { ROW.1 };
+        let tallest = if shape == GanttShape::Sheet { tallest - SHEET_LOWER } else { tallest };
         let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, tallest);
         // The gap between lanes gives a lane's two lines room where lanes are few.
         let gap = (row * 0.4).min(6.0);
         let is_wide = shape != GanttShape::Narrow;
         let (above, least) = match is_wide {
-            true if row >= ROW.1 => (0.0, TWO_LINES),
+            true if row >= ROW.1 - SHEET_LOWER => (0.0, TWO_LINES),
             true => (0.0, 0.0),
             false => (NAME_ABOVE, 0.0),
         };
