@@ -146,7 +146,7 @@ export class Plot {
     for (const { value, colour, label } of [...levels].sort((a, b) => b.value - a.value)) {
       if (!label) continue;
       // Labels of levels that lie together stand below each other.
-      const y = Math.max(this.y(value) + 8, above + 13);
+      const y = Math.max(this.y(value) + 9, above + 13);
       above = y;
       ink.lineWidth = 3;
       ink.strokeStyle = theme.bg;

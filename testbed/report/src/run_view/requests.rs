@@ -244,7 +244,8 @@ fn build_page(run: &RunResults<'_>, of: &RequestsOutcome) -> HtmlPage {
     }
     page.answers = answers::of_requests(run, of);
     page.section("Over time", plots_over_time(run, of));
-    page.section("What became of the requests", outcome_blocks(of));
+    // The answers at the beginning have the revenue that was lost.
+    page.section("What became of the requests", outcome_blocks(of, false));
     page.detail("Records of prices", prices::section(run));
     page.printed_detail("Reproduce", run.reproduce("", &of.decisions_sha256));
     page
@@ -255,7 +256,7 @@ pub(super) fn section(
     run: &RunResults<'_>,
     of: &RequestsOutcome,
 ) -> impl Iterator<Item = PageBlock> {
-    plots_over_time(run, of).into_iter().chain(outcome_blocks(of))
+    plots_over_time(run, of).into_iter().chain(outcome_blocks(of, true))
 }
 
 /// Section "Over time": use of the hosts, failures and ends, and revenue.
@@ -327,9 +328,9 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
     ]
 }
 
-/// Section "What became of the requests": by type and market, missed revenue, and the meaning of
+/// Section "What became of the requests": by type and market, missed revenue if `has_revenue_lost`, and the meaning of
 /// the figures.
-fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
+fn outcome_blocks(of: &RequestsOutcome, has_revenue_lost: bool) -> Vec<PageBlock> {
     let f = &of.figures;
     let table = TypedTable::with_rows(&f.by_type)
         .column(TableColumn::text("type"), |((kind, _), _)| kind.as_str())
@@ -360,15 +361,19 @@ fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
             other => other,
         })
         .column(TableColumn::count("VMs"), |(_, n)| **n);
-    let mut blocks = vec![PageBlock::Table(table.into()), PageBlock::Table(lost)];
+    let mut blocks = vec![PageBlock::Table(table.into())];
+    if has_revenue_lost {
+        blocks.push(PageBlock::Table(lost));
+    }
     if !f.terminations.is_empty() {
         blocks.push(PageBlock::Table(causes.into()));
     }
-    blocks.push(PageBlock::text(format!(
-        "{} requests.csv has every request with its end; their VMs are in no other table. dormouse explain \
-         DIR request0 says what became of one.",
-        wording::WORK_LOST_OF_REQUESTS
-    )));
+    blocks.push(PageBlock::text(wording::WORK_LOST_OF_REQUESTS));
+    blocks.push(PageBlock::Hint(
+        "requests.csv has every request with its end; their VMs are in no other table. dormouse explain DIR request0 says \
+         what became of one."
+            .to_owned(),
+    ));
     blocks.extend(f.stopped_disks.map(|disks| {
         PageBlock::text(format!("Of the revenue, {disks} is for disks of hibernated VMs."))
     }));

@@ -25,7 +25,7 @@ const MANY_LINKS: usize = 150;
 /// Greatest number of bars of a chart that a page has in a second shape.
 const MOST_ON_A_PHONE: usize = 1_500;
 /// Least height of a bar that has a label, in pixels.
-const LEAST_LABELLED: f64 = 8.3;
+const LEAST_LABELLED: f64 = 7.9;
 /// Least height of a row in two tiers whose bars have labels of their own; in lower rows a label stands in the middle of all
 /// of the bar's rows.
 const LEAST_IN_TIERS: f64 = 15.0;

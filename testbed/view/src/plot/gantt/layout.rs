@@ -47,7 +47,7 @@ const ROW: (f64, f64) = (2.5, 15.0);
 /// Greatest height of a row with a background, whose bars have labels, too.
 const TALLEST_IN_TIERS: f64 = 24.0;
 /// How much lower a row may be at most in a chart for a sheet of paper, which has other parts of the page, too.
-const SHEET_LOWER: f64 = 2.0;
+const SHEET_LOWER: f64 = 3.0;
 /// Heights of the foreground's and of the background's part of a row, in heights of a row.
 const TIERS: (f64, f64) = (0.56, 0.38);
 /// Height of the quantity over time that is drawn below a lane's rows, in heights of a row; from `LABELLED` pixels on it has
