@@ -355,20 +355,20 @@ fn outcome_blocks(of: &RequestsOutcome, has_revenue_lost: bool) -> Vec<PageBlock
     ] {
         lost.push([TableCell::text(what), TableCell::from(money)]);
     }
-    let causes = TypedTable::with_rows(&f.terminations)
-        .column(TableColumn::text("why preemptible VMs were terminated"), |(why, _)| match **why {
-            "requests" => "to make room for normal requests",
-            other => other,
-        })
-        .column(TableColumn::count("VMs"), |(_, n)| **n);
     let mut blocks = vec![PageBlock::Table(table.into())];
     if has_revenue_lost {
         blocks.push(PageBlock::Table(lost));
     }
-    if !f.terminations.is_empty() {
-        blocks.push(PageBlock::Table(causes.into()));
-    }
-    blocks.push(PageBlock::text(wording::WORK_LOST_OF_REQUESTS));
+    let causes = f.terminations.iter().map(|(why, n)| {
+        let why = if *why == "requests" { "to make room for normal requests" } else { why };
+        format!("{} {why}", grouped(&n.to_string()))
+    });
+    let causes: Vec<_> = causes.collect();
+    let causes = match causes.as_slice() {
+        [] => String::new(),
+        causes => format!("Preemptible VMs were terminated: {}. ", causes.join(", ")),
+    };
+    blocks.push(PageBlock::text(causes + wording::WORK_LOST_OF_REQUESTS));
     blocks.push(PageBlock::Hint(
         "requests.csv has every request with its end; their VMs are in no other table. dormouse explain DIR request0 says \
          what became of one."
