@@ -93,6 +93,10 @@ impl GanttChart {
                 }
             }
             (x.draw("grid", (first, bottom), bottom + 15.0))
+            @if shape == GanttShape::Narrow {
+                // Names stand above rows, where lines of the grid would run through the letters.
+                @for (n, lane) in self.lanes.iter().enumerate() { (name_above(lane, layout.lane(n).0)) }
+            }
             @for (n, lane) in self.lanes.iter().enumerate() {
                 @if let Some(measure) = &lane.measure {
                     (measure_markup(measure, lane, layout.measure(n, lane), &x, shape != GanttShape::Narrow))
@@ -316,10 +320,7 @@ fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) ->
             }
         }
         @match layout.lines(n) {
-            _ if layout.shape == GanttShape::Narrow => {
-                (text((14.0, top - 4.0), "head", &lane.name))
-                (text((14.0 + width(&lane.name, 12.0) + 10.0, top - 4.0), "small", &lane.about))
-            }
+            _ if layout.shape == GanttShape::Narrow => {}
             0 => {}
             1 => (text((14.0, top + (height / 2.0 + 4.0).min(11.0)), "", &lane.name)),
             _ => {
@@ -333,6 +334,15 @@ fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) ->
                 (text((layout.left - 6.0, y), "end small", &row.to_string()))
             }
         }
+    }
+}
+
+/// The names of a lane above its rows, on a phone.
+fn name_above(lane: &GanttLane, top: f64) -> Markup {
+    let right = 14.0 + width(&lane.name, 12.0) + if lane.name.is_empty() { 0.0 } else { 10.0 };
+    html! {
+        (text((14.0, top - 4.0), "head halo", &lane.name))
+        (text((right, top - 4.0), "small halo", &lane.about))
     }
 }
 
