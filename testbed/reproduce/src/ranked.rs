@@ -68,14 +68,7 @@ pub(crate) fn question(measure: &ShownFigure) -> String {
 pub(crate) fn best_in_words(measure: &ShownFigure, all: &[RankedSetting<'_>]) -> Option<String> {
     let better = measure.metric.better?;
     let name = measure.metric.name;
-    let mut means: Vec<_> = all
-        .iter()
-        .filter_map(|(setting, runs)| Some((*setting, *runs, series(runs, name).estimate()?.mean)))
-        .collect();
-    means.sort_by(|a, b| match better {
-        BetterSide::Lower => a.2.total_cmp(&b.2),
-        BetterSide::Higher => b.2.total_cmp(&a.2),
-    });
+    let means = best_first(measure, all);
     let ((best, best_runs, mean), others) = means.split_first()?;
     let followers: Vec<_> = others
         .iter()
@@ -101,15 +94,38 @@ pub(crate) fn best_in_words(measure: &ShownFigure, all: &[RankedSetting<'_>]) ->
             };
             let names: Vec<String> = tied.iter().map(named).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let side = match better {
+                BetterSide::Lower => "lowest",
+                BetterSide::Higher => "highest",
+            };
             let few = tied.iter().filter_map(|it| it.change).any(|it| it.n < FEWEST);
             let more = match few {
                 true => format!(": take {FEWEST} seeds or more to tell them apart"),
                 false => String::new(),
             };
             let far = far.map(|far| format!("; {far}")).unwrap_or_default();
-            format!("{best}, {value}; no clear difference from {}{more}{far}.", join(&names))
+            format!(
+                "no clear winner: {best} is {side} on average, {value}, but {} may be as good{more}{far}.",
+                join(&names)
+            )
         }
     })
+}
+
+/// The settings that have a figure with their runs and means, the best first; empty if neither direction is better.
+pub(crate) fn best_first<'a>(
+    measure: &ShownFigure,
+    all: &[RankedSetting<'a>],
+) -> Vec<(&'a str, &'a [RunSample], f64)> {
+    let Some(better) = measure.metric.better else { return Vec::new() };
+    let mean = |runs| Some(series(runs, measure.metric.name).estimate()?.mean);
+    let means = all.iter().filter_map(|(setting, runs)| Some((*setting, *runs, mean(runs)?)));
+    let mut means: Vec<_> = means.collect();
+    means.sort_by(|a, b| match better {
+        BetterSide::Lower => a.2.total_cmp(&b.2),
+        BetterSide::Higher => b.2.total_cmp(&a.2),
+    });
+    means
 }
 
 fn follower<'a>(
@@ -203,7 +219,7 @@ mod tests {
         let is = said("cost_usd", &[("a", &first), ("b", &luck), ("c", &dearer)]).unwrap();
         assert!(
             is.starts_with(
-                "a, $1.25; no clear difference from b (worse under 3 of 6 seeds); that of c is 10.0 %"
+                "no clear winner: a is lowest on average, $1.25, but b (worse under 3 of 6 seeds) may be as good; that of c is 10.0 %"
             ),
             "{is}"
         );
@@ -214,7 +230,8 @@ mod tests {
         let is = said("cost_usd", &[("a", &first[..3]), ("b", &dearer[..3])]).unwrap();
         assert_eq!(
             is,
-            "a, $1.10; no clear difference from b (worse under 3 of 3 seeds): take 5 seeds or more to tell them apart."
+            "no clear winner: a is lowest on average, $1.10, but b (worse under 3 of 3 seeds) may be as good: take 5 seeds or \
+             more to tell them apart."
         );
         assert_eq!(said("cost_usd", &[("a", &first)]), None);
     }

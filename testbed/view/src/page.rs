@@ -63,6 +63,8 @@ pub struct FigureCard {
 pub enum PageBlock {
     /// A paragraph of text.
     Text(String),
+    /// A paragraph on how to use the page on a screen; paper leaves it out.
+    Hint(String),
     /// A table of figures or words.
     Table(TypedTable),
     /// Plots, side by side where there is room.
@@ -268,7 +270,7 @@ impl PageBlock {
     /// Whether the block has nothing to show.
     fn is_empty(&self) -> bool {
         match self {
-            Self::Text(text) | Self::Command(text) => text.is_empty(),
+            Self::Text(text) | Self::Hint(text) | Self::Command(text) => text.is_empty(),
             Self::Table(table) => table.is_empty(),
             Self::Plots(plots) => plots.is_empty(),
             Self::Figure(markup) => markup.0.is_empty(),
@@ -284,6 +286,7 @@ impl PageBlock {
         }
         match self {
             Self::Text(text) => html! { p { (text) } },
+            Self::Hint(text) => html! { p.dim.on-screen { (text) } },
             Self::Table(table) => table.to_html(&names.next(), unit),
             Self::Plots(plots) => {
                 html! { div.plots { @for plot in plots { figure.plot { (plot) } } } }

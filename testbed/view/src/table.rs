@@ -57,6 +57,20 @@ impl TypedTable {
         self
     }
 
+    /// This table with the column of a heading at another place; as it is if there is no such column.
+    #[must_use]
+    pub fn with_column_at(mut self, heading: &str, place: usize) -> Self {
+        let found = self.columns.iter().position(|column| column.heading == heading);
+        let Some(from) = found.filter(|_| place < self.columns.len()) else { return self };
+        let column = self.columns.remove(from);
+        self.columns.insert(place, column);
+        for row in &mut self.rows {
+            let cell = row.remove(from);
+            row.insert(place, cell);
+        }
+        self
+    }
+
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {

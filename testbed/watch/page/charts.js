@@ -4,7 +4,7 @@
 import { el, setText, showTip } from "./dom.js";
 import { Plot } from "./plot.js";
 import { colours } from "./theme.js";
-import { MARKETS } from "./market.js";
+import { MARKETS, marketName } from "./market.js";
 import { figuresAt, fidelityAt, missingWords, vmsAt } from "./moment.js";
 import { boundedHosts } from "./usage.js";
 import { upperBound } from "./columns.js";
@@ -32,7 +32,7 @@ function queue(state) {
 }
 
 function machines(state) {
-  return sampled(state, [["spot", "spot", 1], ["ondemand", "on demand", 0]], "No VM has been counted yet.");
+  return sampled(state, MARKETS.slice(0, 2).reverse().map((market) => [market.key, marketName(market, state.history), market.colour]), "No VM has been counted yet.");
 }
 
 /** The vCPUs that the VMs of each market use, beside those that the hosts have. */
@@ -41,8 +41,9 @@ function usage(state) {
   const theme = colours();
   const { usage: columnsOf } = history;
   const n = upperBound(columnsOf.times.values, columnsOf.times.length, head) - 1;
-  const lines = MARKETS.filter(({ key }) => key !== "burstable" || history.markets.has(key)).map(({ key, name, colour }) => ({
-    name, kind: "step", colour: theme.work[colour], ...columns(columnsOf.times, columnsOf[key]), now: n < 0 ? "" : count(columnsOf[key].at(n)),
+  const lines = MARKETS.filter(({ key }) => key !== "burstable" || history.markets.has(key)).map((market) => ({
+    name: marketName(market, history), kind: "step", colour: theme.work[market.colour], ...columns(columnsOf.times, columnsOf[market.key]),
+    now: n < 0 ? "" : count(columnsOf[market.key].at(n)),
   }));
   const capacity = boundedHosts(history, head).reduce((sum, host) => sum + (head < host.until ? host.vcpus : 0), 0);
   const levels = capacity ? [{ value: capacity, colour: theme.dim, label: `all of the hosts’ ${count(capacity)}` }] : [];
@@ -145,7 +146,7 @@ const CHARTS = [
   ["machines", "VMs that run", () => "VMs", machines],
   ["cost", ({ run }) => (costWord(run) === "revenue" ? "Revenue" : "Cost against plan and budget"), () => "US dollars", cost],
   ["usage", "vCPUs in use, by market", () => "vCPUs", usage, ({ history }) => history.strips.size > 0],
-  ["prices", "Spot prices and bids", () => "US dollars an hour", prices, hasSpotPrices],
+  ["prices", ({ run }) => (costWord(run) === "revenue" ? "Prices of preemptible VMs" : "Spot prices and bids"), () => "US dollars an hour", prices, hasSpotPrices],
   ["available", "Spot VMs to be had", () => "VMs", available, ({ history }) => history.available.size > 0],
   ["credits", "CPU credits", () => "vCPU-minutes at full speed", credits, ({ history }) => history.hasCredits],
   ["fidelity", "Fidelity so far", () => "time taken beyond the time promised, %", fidelity, ({ run }) => run?.mode !== "virtual"],

@@ -5,7 +5,7 @@ import { drawAxis, drawGrid } from "./axis.js";
 import { upperBound } from "./columns.js";
 import { drawLinks, drawMarks } from "./marks.js";
 import { AXIS, Rows } from "./rows.js";
-import { COLOURS, colours, fit, pattern } from "./theme.js";
+import { COLOURS, colours, dim, fit, pattern } from "./theme.js";
 import { drawStrip, isCrowded } from "./strip.js";
 import { vmState } from "./moment.js";
 import { counted } from "./words.js";
@@ -122,10 +122,11 @@ export class Gantt {
     drawAxis(this);
   }
 
-  /** What lies beyond the clock, and the playhead. */
+  /** What lies beyond the playhead is faint, as it has not happened yet at the time that is shown; and the playhead. */
   future() {
     const { ink, theme } = this;
     const { view, head, run, isLive, history } = this.state;
+    dim(ink, theme, this.x(head, view), AXIS, this.size);
     const deadline = run?.deadline_s;
     if (deadline) this.dashed(this.x(deadline, view), theme.limit, [5, 4]);
     if (history.over === null) {
@@ -278,7 +279,9 @@ export class Gantt {
     // A job of many processes has its number on the first of neighbouring lanes.
     if (lane > 0 && lanes.length > 1 && lanes.includes(lane - 1)) return;
     const text = String(task.number);
-    if (text.length * 6.2 + 6 > x + wide - Math.max(x, this.gutter)) return;
+    // Beyond the playhead bars are too faint for letters.
+    const last = Math.min(x + wide, this.x(this.state.head, this.state.view));
+    if (text.length * 6.2 + 6 > last - Math.max(x, this.gutter)) return;
     ink.font = `${Math.min(11, height - 1)}px ${theme.font}`;
     ink.fillStyle = theme["in-bar"];
     ink.textAlign = "left";

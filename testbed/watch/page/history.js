@@ -61,7 +61,7 @@ export class History {
     this.longestLink = 0;
     this.fidelity = { times: new Column(), errors: new Column(), sums: new Column(), worst: new Column(), tasks: [] };
     this.samples = Object.fromEntries(
-      ["times", "waiting", "running", "done", "spot", "ondemand", "cost", "rate", "failed"].map((name) => [name, new Column()]),
+      ["times", "waiting", "running", "done", "spot", "ondemand", "cost", "rate", "failed", "terminated"].map((name) => [name, new Column()]),
     );
     this.over = null;
     /** The time of the last change, in seconds of the run. */
@@ -336,8 +336,8 @@ const TAKE = {
     for (const id of vms) history.vm(id)?.acts.push(act);
   },
   fidelity,
-  sample: (history, [, time, waiting, running, done, spot, ondemand, cost, rate, failed = 0]) => {
-    const row = { times: time, waiting, running, done, spot, ondemand, cost, rate, failed };
+  sample: (history, [, time, waiting, running, done, spot, ondemand, cost, rate, failed = 0, terminated = 0]) => {
+    const row = { times: time, waiting, running, done, spot, ondemand, cost, rate, failed, terminated };
     for (const [name, value] of Object.entries(row)) history.samples[name].push(value);
   },
   over: (history, [, time, complete, cancelled]) => {

@@ -2,7 +2,7 @@
 
 import { lowerBound } from "./columns.js";
 import { AXIS } from "./rows.js";
-import { MARKETS, marketWords } from "./market.js";
+import { MARKETS, marketName, marketWords } from "./market.js";
 import { spanOnLane, vmState } from "./moment.js";
 import { isCrowded, vcpusUsed } from "./strip.js";
 import { amount, bytes, clock, counted, hostMemory, hostVcpus, rate, span as length } from "./words.js";
@@ -79,7 +79,7 @@ export function words(found, state) {
     lines.push(found.host.name, `${hostVcpus(found.host)}, memory ${hostMemory(found.host)}`);
     if (found.host.why) lines.push(`lost at ${clock(found.host.until)}: ${found.host.why}`);
   }
-  if (found.used) lines.push(`vCPUs in use: ${marketWords(found.used, amount)}`, "zoom in to see each VM");
+  if (found.used) lines.push(`vCPUs in use: ${marketWords(found.used, amount, history)}`, "zoom in to see each VM");
   if (found.span !== undefined) lines.push(...aboutSpan(history, found.span, noun));
   if (found.checkpoint) {
     const { task, size, held, part, time } = found.checkpoint;
@@ -91,7 +91,7 @@ export function words(found, state) {
     const { vm } = found;
     const about = found.span === undefined ? vmState(vm, found.time) : null;
     const request = vm.request === null ? "" : ` of request ${vm.request}`;
-    lines.push(`VM ${vm.id}${request}: ${vm.type}, ${vm.market}, ${counted(vm.vcpus, "vCPU")}${about && !found.isName ? `, ${about}` : ""}`);
+    lines.push(`VM ${vm.id}${request}: ${vm.type}, ${history.isProvider ? marketName(vm.sale, history) : vm.market}, ${counted(vm.vcpus, "vCPU")}${about && !found.isName ? `, ${about}` : ""}`);
     if (found.isName) lines.push(`${rate(vm.usd)}${typeof vm.bid === "number" ? `, bid ${rate(vm.bid)}` : ""}`);
     if (vm.why && found.time >= vm.until) lines.push(`ended at ${clock(vm.until)}: ${vm.why}`);
   }

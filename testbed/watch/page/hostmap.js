@@ -165,7 +165,7 @@ export class HostMap {
     const isMean = this.isMean ? " on average" : "";
     return [
       host.name, `${amount(usage.vcpus)} of ${hostVcpus(host)} in use${isMean}, ${share}`,
-      `by market: ${marketWords(usage, amount)}`, `${counted(usage.vms, "VM")}${this.isMean ? " in all" : ""}`,
+      `by market: ${marketWords(usage, amount, this.state.history)}`, `${counted(usage.vms, "VM")}${this.isMean ? " in all" : ""}`,
     ].join("\n");
   }
 
@@ -179,7 +179,7 @@ export class HostMap {
     const share = percent(all.vcpus / capacity, 0).replace("+", "");
     const when = isMean ? "on average over the run" : "at the playhead";
     const ends = isMean ? "" : ` ${count(full)} full, ${count(idle)} idle.`;
-    const words = `${counted(hosts, "host")}: ${amount(all.vcpus)} of ${count(capacity)} vCPUs in use ${when} (${share}): ${marketWords(all, amount)}.${ends}`;
+    const words = `${counted(hosts, "host")}: ${amount(all.vcpus)} of ${count(capacity)} vCPUs in use ${when} (${share}): ${marketWords(all, amount, state.history)}.${ends}`;
     setText(byId("map-words"), words);
     setAttribute(this.canvas, "aria-label", `Heat map of the hosts. ${words}`);
     setText(byId("gantt-title"), chosen ? `Hosts, and the VMs of ${chosen.name}` : "Hosts");

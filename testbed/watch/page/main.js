@@ -17,6 +17,7 @@ import { Playhead, RunClock } from "./clock.js";
 import { Selection } from "./selection.js";
 import { Status } from "./status.js";
 import { Stream } from "./stream.js";
+import { MARKETS, marketName } from "./market.js";
 import { boundedHosts } from "./usage.js";
 import { View } from "./view.js";
 import { byId, setAttribute, setText } from "./dom.js";
@@ -261,7 +262,7 @@ class Page {
     this.gantt.sheet = sheet;
     this.gantt.measure();
     this.map.print(sheet ? sheet.width : null);
-    this.charts.print(sheet ? [sheet.half, sheet.plot] : null);
+    this.charts.print(sheet ? [sheet.third, sheet.plot] : null);
     this.drawnFor = "";
     this.drawnAt = this.chartsAt = -Infinity;
     const now = performance.now();
@@ -309,6 +310,9 @@ class Page {
       burstable: history.markets.has("burstable"), work: !history.isProvider, customers: history.strips.size > 0, background: history.hasBackground, credits: history.hasCredits,
     };
     for (const entry of document.querySelectorAll("[data-has]")) entry.hidden = !has[entry.dataset.has];
+    for (const market of history.isProvider ? MARKETS : []) {
+      for (const word of document.querySelectorAll(`[data-market=${market.key}]`)) setText(word, marketName(market, history));
+    }
     const { shown, all } = this.gantt.links;
     const some = shown < all ? `${count(shown)} of the ${count(all)} migrations in this window are drawn, evenly spread. A task that is selected has all of its own.` : "";
     const crowded = this.gantt.isCrowded ? "Too many VMs for each to be seen: drawn is how many of each host’s vCPUs they use. Zoom in to see each VM." : "";

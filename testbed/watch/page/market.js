@@ -1,4 +1,5 @@
-// Markets of VMs: spot, burstable and on demand, each with its colour.
+// Markets of VMs: spot, burstable and on demand, each with its colour. A provider's customers request normal and preemptible
+// VMs: the same markets by the words of its reports.
 
 /** The markets with the number of their colour, in the order in which they are told. */
 export const MARKETS = [
@@ -7,9 +8,16 @@ export const MARKETS = [
   { key: "burstable", name: "burstable", colour: 2 },
 ];
 
+const CUSTOMERS_WORDS = { ondemand: "normal", spot: "preemptible" };
+
+/** The word for a market in a run: in one of customers' requests alone, what they request. */
+export function marketName({ key, name }, { isProvider }) {
+  return (isProvider && CUSTOMERS_WORDS[key]) || name;
+}
+
 /** The vCPUs of each market in words: "20 on demand, 11 spot"; "none" if nothing is used. */
-export function marketWords(usage, count) {
-  const parts = MARKETS.filter(({ key }) => usage[key] > 0).map(({ key, name }) => `${count(usage[key])} ${name}`);
+export function marketWords(usage, count, history) {
+  const parts = MARKETS.filter(({ key }) => usage[key] > 0).map((market) => `${count(usage[market.key])} ${marketName(market, history)}`);
   return parts.join(", ") || "none";
 }
 

@@ -118,7 +118,7 @@ export function figuresAt(history, time) {
   const cost = at("cost") + (at("rate") * passed) / 3600;
   return {
     waiting: at("waiting"), running: at("running"), done: at("done"),
-    spot: at("spot"), ondemand: at("ondemand"), cost, rate: at("rate"), failed: at("failed"),
+    spot: at("spot"), ondemand: at("ondemand"), cost, rate: at("rate"), failed: at("failed"), terminated: at("terminated"),
   };
 }
 
@@ -132,7 +132,7 @@ export function outcomesAt(history, time, noun) {
   const isOver = history.over && time >= history.over.time - 1e-6;
   const givenUp = isOver && noun !== "request" ? figures.waiting + figures.running : 0;
   const [waiting, running] = givenUp ? [0, 0] : [figures.waiting, figures.running];
-  return { done: figures.done, waiting, running, failed: figures.failed + givenUp, givenUp };
+  return { done: figures.done, waiting, running, failed: figures.failed + givenUp, terminated: figures.terminated, givenUp };
 }
 
 /** Mean and worst error of the attempts that had ended by a time; null if there are none. */

@@ -4,7 +4,7 @@ import { byId, el, facts, setAttribute, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { taskName } from "./hit.js";
 import { fidelityAt, figuresAt, outcomesAt, runningOn, seatsTaken, verdictWords, vmState, vmsAt, waitedFor, waitingAt } from "./moment.js";
-import { MARKETS, marketWords, usesHost, vmsByMarket } from "./market.js";
+import { MARKETS, marketName, marketWords, usesHost, vmsByMarket } from "./market.js";
 import { Usage, usageShown, wholeUsage } from "./usage.js";
 import { amount, bytes, clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
 
@@ -20,7 +20,7 @@ class Shown {
 /** The figures that matter most. */
 export class Cards {
   constructor(box) {
-    this.cards = ["done", "failed", "queue", "vms", "hosts", "cost", "time", "fidelity"].map((name) => {
+    this.cards = ["done", "failed", "terminated", "queue", "vms", "hosts", "cost", "time", "fidelity"].map((name) => {
       const [title, value, remark] = [el("span"), el("b"), el("small")];
       const card = el("div", { class: "card", id: `card-${name}` }, title, value, remark);
       box.append(card);
@@ -31,7 +31,7 @@ export class Cards {
   show(state) {
     const figures = figuresAt(state.history, state.head);
     const outcomes = outcomesAt(state.history, state.head, state.noun);
-    const shown = { done: done(state, outcomes), failed: failed(state, outcomes), queue: queue(outcomes), vms: vms(state), cost: cost(state, figures) };
+    const shown = { done: done(state, outcomes), failed: failed(state, outcomes), terminated: terminated(outcomes), queue: queue(state, outcomes), vms: vms(state), cost: cost(state, figures) };
     Object.assign(shown, { time: time(state, figures), hosts: hosts(state), fidelity: fidelity(state) });
     for (const { name, card, title, value, remark } of this.cards) {
       if (card.hidden === Boolean(shown[name])) card.hidden = !card.hidden;
@@ -52,17 +52,25 @@ function done({ run, noun }, outcomes) {
   return [`${noun}s done`, `${count(done)}${total}`, `${count(running)} running`];
 }
 
-/** How many failed, of those that are over; null if none did. */
+/** How many failed, of those that were submitted; null if none did. A request failed if it got no VM, as in reports. */
 function failed({ noun }, outcomes) {
   if (!outcomes?.failed) return null;
-  const { done, failed: bad, givenUp } = outcomes;
+  const { done, failed: bad, terminated: early, running, waiting, givenUp } = outcomes;
   const given = givenUp ? `, ${givenUp === bad ? "" : `${count(givenUp)} `}given up` : "";
-  const share = percent(bad / (done + bad), 1).replace("+", "");
-  return [`${noun}s failed`, count(bad), `${share} of those that are over${given}`, "bad"];
+  const share = percent(bad / (done + bad + early + running + waiting), 1).replace("+", "");
+  const about = noun === "request" ? `got no VM: ${share} of those so far` : `${share} of those so far${given}`;
+  return [`${noun}s failed`, count(bad), about, "bad"];
 }
 
-function queue(outcomes) {
-  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? "not started, or to resume" : ""];
+/** How many requests lost their VM before its time; null if none did. */
+function terminated(outcomes) {
+  if (!outcomes?.terminated) return null;
+  return ["VMs terminated", count(outcomes.terminated), "ended by the provider before their time", "bad"];
+}
+
+function queue({ noun }, outcomes) {
+  const about = noun === "request" ? "until other VMs have left" : "not started, or to resume";
+  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? about : ""];
 }
 
 /** The VMs that are there, from their launch until their end, as in all tables; and those of them that do not run. */
@@ -75,7 +83,7 @@ function vms({ history, head }) {
     const state = vmState(vm, head);
     if (!usesHost(state)) resting.set(state, (resting.get(state) ?? 0) + 1);
   }
-  const about = [marketWords(byMarket, count), ...[...resting].map(([state, n]) => `${count(n)} ${RESTING_WORDS[state] ?? state}`)];
+  const about = [marketWords(byMarket, count, history), ...[...resting].map(([state, n]) => `${count(n)} ${RESTING_WORDS[state] ?? state}`)];
   return ["VMs", count(there.length), there.length ? about.join(", ") : history.vms.length ? `all ${count(history.vms.length)} have ended` : "none launched yet"];
 }
 
@@ -170,7 +178,7 @@ export class VmTable {
     setAttribute(row, "data-state", now);
     setAttribute(row, "aria-selected", selected === about ? "true" : null);
     setText(type, vm.type);
-    setText(market, vm.market);
+    setText(market, history.isProvider ? marketName(vm.sale, history) : vm.market);
     setText(stateCell.firstChild, STATE_WORDS[now] ?? now);
     setAttribute(stateCell.firstChild, "class", `pill s-${now.replace(" ", "-")}`);
     setText(seats, vm.isCustomers ? counted(vm.vcpus, "vCPU") : `${seatsTaken(history, vm, head)} of ${counted(vm.vcpus, "vCPU")}`);
@@ -257,7 +265,8 @@ export class MarketTable {
     const rows = MARKETS.map(({ key }) => [vms[key], all[key]]);
     rows.push([vms.ondemand + vms.spot + vms.burstable, all.vcpus]);
     rows.forEach(([n, vcpus], row) => {
-      const [, number, taken, share] = this.body.rows[row].cells;
+      const [name, number, taken, share] = this.body.rows[row].cells;
+      if (row < MARKETS.length) setText(name.lastChild, ` ${marketName(MARKETS[row], history)}`);
       this.body.rows[row].hidden = !n && row < MARKETS.length && MARKETS[row].key === "burstable";
       setText(number, count(n));
       setText(taken, amount(vcpus));
@@ -328,6 +337,7 @@ export class Fidelity {
   show({ history, run, news, head }) {
     const now = fidelityAt(history, head);
     const rows = [];
+    this.box.parentElement.classList.toggle("off-paper", run?.mode === "virtual");
     let verdict = "Whether the run is faithful is said at its end, from all of its evidence; this is what there is so far.";
     if (run?.mode === "virtual") {
       verdict = "A run in virtual time has nothing to measure: its tasks take what their VMs promise.";

@@ -2,7 +2,7 @@
 // Where points are closer than pixels, a pixel has the lowest and the highest of them.
 
 import { upperBound } from "./columns.js";
-import { colours, fit } from "./theme.js";
+import { colours, dim, fit } from "./theme.js";
 import { niceStep } from "./words.js";
 
 const BOTTOM = 20;
@@ -68,8 +68,9 @@ export class Plot {
     ink.beginPath();
     ink.rect(LEFT, 0, this.width - LEFT, this.height);
     ink.clip();
-    for (const level of levels) this.level(level);
     for (const piece of pieces) this.line(piece);
+    dim(ink, this.theme, this.x(head), 0, { width: this.width, height: this.bottom });
+    for (const level of levels) this.level(level);
     ink.fillStyle = this.theme.accent;
     ink.fillRect(Math.round(this.x(head)), TOP - 4, 1, this.bottom - TOP + 4);
     ink.restore();
@@ -145,7 +146,7 @@ export class Plot {
     for (const { value, colour, label } of [...levels].sort((a, b) => b.value - a.value)) {
       if (!label) continue;
       // Labels of levels that lie together stand below each other.
-      const y = Math.max(this.y(value) + 8, above + 13);
+      const y = Math.max(this.y(value) + 9, above + 13);
       above = y;
       ink.lineWidth = 3;
       ink.strokeStyle = theme.bg;

@@ -5,7 +5,7 @@ import { byId, el, facts, setText } from "./dom.js";
 import { find } from "./find.js";
 import { howEnded, taskName } from "./hit.js";
 import { DONE, RUNNING, WAITING } from "./history.js";
-import { marketWords } from "./market.js";
+import { marketName, marketWords } from "./market.js";
 import { isFrozen, runningOn, spanAt, taskState, vmState, waitedFor } from "./moment.js";
 import { Usage, usageShown } from "./usage.js";
 import { amount, clock, counted, date, fixed, hostMemory, hostVcpus, rate, span } from "./words.js";
@@ -71,7 +71,7 @@ export class Selection {
       const list = facts([
         ["state", now === "ended" ? `ended: ${vm.why}` : now ?? "not launched yet"],
         ["request", vm.request === null ? "" : String(vm.request)],
-        ["type", `${vm.type}, ${vm.market}`],
+        ["type", `${vm.type}, ${history.isProvider ? marketName(vm.sale, history) : vm.market}`],
         ["vCPUs", String(vm.vcpus)],
         ["price", `${rate(vm.usd)}${typeof vm.bid === "number" ? `, bid ${rate(vm.bid)}` : ""}`],
         ["credits", balance === undefined ? "" : `${fixed(balance, 1)} vCPU-minutes`],
@@ -144,7 +144,7 @@ export class Selection {
       const usage = usageShown(state).byHost.get(host.id) ?? new Usage();
       const list = facts([
         [usageShown(state).isMean ? "in use, mean" : "in use", host.vcpus === null ? "" : `${amount(usage.vcpus)} of ${hostVcpus(host)}`],
-        ["by market", usage.vcpus ? marketWords(usage, amount) : ""],
+        ["by market", usage.vcpus ? marketWords(usage, amount, history) : ""],
         ["vCPUs", host.vcpus === null ? hostVcpus(host) : ""], ["memory", hostMemory(host)], ["joined", clock(host.from)],
         ["lost", host.until <= head ? `${clock(host.until)}: ${host.why}` : ""],
       ]);

@@ -39,7 +39,8 @@ export class Status {
     setAttribute(this.pill, "class", `pill ${tone}`);
     setText(this.clock, clock(head));
     const present = state.lostSince === null ? "now" : "when last heard of";
-    const about = isLive ? (history.over ? "the end of the run" : present) : `${clock(Math.max(0, edge - head))} before ${history.over ? "the end" : "now"}`;
+    const end = history.over ? `the end of a run that is ${history.over.cancelled ? "cancelled" : history.over.complete ? "complete" : "over"}` : "now";
+    const about = isLive ? (history.over ? "the end of the run" : present) : `${clock(Math.max(0, edge - head))} before ${end}`;
     const day = date(head, run?.calendar_unix_s);
     setText(this.date, day ? `${about}, ${day}` : about);
     if (this.banner.hidden === Boolean(banner)) this.banner.hidden = !banner;
@@ -48,7 +49,7 @@ export class Status {
   }
 
   /** The word for the run's state, its tone, and a sentence for what is out of the ordinary, since when. */
-  say({ history, news, lostSince, run }, real) {
+  say({ history, head, news, lostSince, run }, real) {
     const { over } = history;
     if (lostSince !== null) {
       const since = span((real - lostSince) / 1000);
@@ -60,6 +61,8 @@ export class Status {
     if (over) {
       const word = over.cancelled ? "cancelled" : over.complete ? "complete" : "over";
       const banner = over.cancelled ? `The run was cancelled at ${clock(over.time)}: ${over.cancelled}` : "";
+      // Before its end, what is shown is not so yet.
+      if (head < over.time - 1e-6) return { word: "looking back", tone: "s-over", banner, since: "" };
       return { word, tone: over.complete && !over.cancelled ? "s-complete" : "s-over", banner, since: "" };
     }
     // A run that is over is there once its last change is.

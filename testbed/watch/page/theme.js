@@ -66,6 +66,17 @@ export function forgetTheme() {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", forgetTheme);
 
+/** Strength of the veil over what lies beyond the playhead. */
+const VEIL = 0.72;
+
+/** Makes faint what is drawn to the right of `x`, from `top` down. */
+export function dim(ink, theme, x, top, { width, height }) {
+  ink.globalAlpha = VEIL;
+  ink.fillStyle = theme.bg;
+  ink.fillRect(x, top, Math.max(0, width - x), height);
+  ink.globalAlpha = 1;
+}
+
 /** A pattern that moves with what it fills: `shift` pixels to the right. */
 export function pattern(ink, { tile, size }, shift) {
   const made = ink.createPattern(tile, "repeat");

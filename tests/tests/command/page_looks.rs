@@ -113,11 +113,47 @@ fn a_live_page_is_printed_light_and_whole() {
     let printed = browser.script(&format!("dispatchEvent(new Event('beforeprint')); {CHART}"), &[]);
     assert_eq!(printed[0], "718px", "{printed}");
     assert_eq!(printed[2], serde_json::json!([255, 255, 255]), "{printed}");
-    assert_eq!((&printed[3], &printed[4]), (&"345px".into(), &(718 * 3).into()), "{printed}");
+    assert_eq!((&printed[3], &printed[4]), (&"230px".into(), &(718 * 3).into()), "{printed}");
     let left_out = "return document.getElementById('gantt-printed').textContent";
     assert_eq!(browser.script(left_out, &[]), "", "a sheet has room for all rows");
     let after = browser.script(&format!("dispatchEvent(new Event('afterprint')); {CHART}"), &[]);
     assert_eq!(after, screen);
+    browser.open("about:blank");
+}
+
+/// A reader who looks back at the beginning of a run that is complete sees what came later faintly, and no word says that the
+/// run is complete now.
+#[test]
+fn what_comes_after_the_playhead_is_faint() {
+    /// Pixels of the chart that have the colour of a bar, which is dark enough for a label.
+    const BARS: &str = "const canvas = document.getElementById('gantt-canvas');
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        let n = 0;
+        for (let at = 0; at < data.length; at += 4) if (data[at] === 0x0a && data[at + 1] === 0x81 && data[at + 2] === 0x71) n += 1;
+        return n";
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    browser.look((1_400, 900), false);
+    let page = pages::made("watch", "run j60-sc2 --virtual", folder.path());
+    let (root, _) = page.address().split_once('#').expect("the page has a place");
+    let seen = |place: &str| {
+        browser.open("about:blank");
+        browser.open(&format!("{root}#{place}"));
+        let whole =
+            "const d = document.body.dataset; return d.over === 'true' && Number(d.bars) > 0";
+        browser.until("the run is there", whole, &[]);
+        let shown = "return document.getElementById('state').textContent !== 'loading'";
+        browser.until("the state is said", shown, &[]);
+        let state = browser.script("return document.getElementById('state').textContent", &[]);
+        (state, browser.script(BARS, &[]).as_u64().unwrap_or(0))
+    };
+    let (state, bars) = seen("at=1");
+    assert_eq!((state, bars), ("looking back".into(), 0), "all bars are in the future");
+    let (state, bars) = seen("at=600");
+    assert_eq!(state, "looking back");
+    let (over, all) = seen("selected=task3");
+    assert_eq!(over, "complete");
+    assert!(bars > 1_000 && all > bars, "{bars} of {all} pixels");
     browser.open("about:blank");
 }
 

@@ -86,6 +86,21 @@ fn the_sample_reports_are_what_the_program_makes() {
     assert_eq!(names(&kept), expected, "each sample has its command");
 }
 
+/// A job waits or does not: its number has steps, and no slope of means.
+#[test]
+fn jobs_that_wait_are_drawn_as_whole_jobs() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/samples");
+    let page = fs::read_to_string(kept.join("jobs.html")).unwrap();
+    let (_, panel) = page.split_once(">Jobs waiting</text>").expect("the page has the plot");
+    let (_, line) = panel.split_once("class=\"line k0\" d=\"M").expect("the plot has a line");
+    let (line, _) = line.split_once('"').expect("it ends");
+    let points: Vec<(&str, &str)> =
+        line.split('L').map(|point| point.split_once(' ').expect("x and y")).collect();
+    assert!(points.len() > 40, "{points:?}");
+    let slopes = points.windows(2).filter(|two| two[0].0 != two[1].0 && two[0].1 != two[1].1);
+    assert_eq!(slopes.count(), 0, "{points:?}");
+}
+
 #[test]
 fn a_report_is_compared_without_what_its_host_says() {
     let report = "<p>a</p><p>Made by dormouse 1 on x.</p><p>b</p>".to_owned();

@@ -10,7 +10,7 @@ use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::{PageAnswer, TextTone, TimeUnit, number};
 
-use super::beside::{JobsUnderEasy, RunsBeside};
+use super::beside::{JobsUnderEasy, RunsBeside, SEEDS};
 use super::outcome::{BagResults, RunResults};
 use super::requests::{customers_word, percent, refused_share, vcpu_shares};
 use super::{RequestsOutcome, dates, emulation};
@@ -28,11 +28,13 @@ pub(super) fn of_bag(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<PageAnswer
         format!("{} for {vms}.", number::dollars(of.record.cost())),
     );
     let cost = beside.answer(of, cost);
-    vec![bag_happened(of), cost, bag_wrong(of), certainty(of.of)]
+    let sure = certainty(of.of, beside.standing());
+    vec![bag_happened(of), cost, bag_wrong(of), beside.spread(of.of.time_unit(), sure)]
 }
 
-/// The answer how far one run can be trusted, with the command that tells more.
-fn certainty(run: &RunResults<'_>) -> PageAnswer {
+/// The answer how far one run can be trusted, with where it stands among those under other seeds if they were made, and the
+/// command that tells more.
+fn certainty(run: &RunResults<'_>, standing: Option<String>) -> PageAnswer {
     let experiment = &run.header.experiment;
     let seed = experiment.setup.seed;
     let answer = |said: String| PageAnswer::new("How sure is that?", said);
@@ -42,15 +44,20 @@ fn certainty(run: &RunResults<'_>) -> PageAnswer {
         );
         return answer(said).command("dormouse twin DIR");
     }
-    let said = format!("One run, seed {seed}: chance has a part in every figure here.");
+    let chance = || format!("One run, seed {seed}: chance has a part in every figure here.");
+    let is_placed = standing.is_some();
+    let said = standing.map_or_else(chance, |standing| format!("One run, seed {seed}. {standing}"));
     // A file's path is in the command; other commands than `run` have no experiment at this place.
     let named = run.header.command.strip_prefix("dormouse run ");
     let named =
         named.and_then(|words| words.split(' ').next()).filter(|word| !word.starts_with('-'));
     match named {
         None => answer(said),
-        Some(name) => answer(format!("{said} Means of 30 seeds with their intervals:"))
-            .command(format!("dormouse sweep {name} --seeds 30")),
+        Some(name) => {
+            let more = if is_placed { "" } else { " Means of 30 seeds with their intervals:" };
+            answer(format!("{said}{more}"))
+                .command(format!("dormouse sweep {name} --seeds {SEEDS}"))
+        }
     }
 }
 
@@ -202,17 +209,18 @@ pub(super) fn of_jobs(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<PageA
     let wrong =
         finish(wrong, all, "Nothing: no job failed or was killed, and no decision was rejected.");
     let used = f.utilisation(jobs.machine());
-    let name = format!("work, of {} processors with one job each", jobs.machine());
+    let (busy, machine) = (f.work_rate(), jobs.machine());
     let mut happened = PageAnswer::new(HAPPENED, happened.join(" ")).verdict(is_good).gauge(
-        name,
-        percent(used),
+        "processors kept busy, on average",
+        format!("{busy:.1} of {machine}"),
         used,
         TextTone::Plain,
     );
     if used > 1.0 {
-        happened = happened.item("Above 100 %:", "background jobs use what others leave idle");
+        let why = "two jobs share a processor, and the one in the background uses what the other leaves idle";
+        happened = happened.item(format!("More than {machine}:"), why);
     }
-    vec![happened, waited, wrong, certainty(run)]
+    vec![happened, waited, wrong, certainty(run, None)]
 }
 
 /// Answers on a run of requests for VMs alone.
@@ -292,11 +300,19 @@ pub(super) fn of_requests(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<Pag
         }
     }
     if let Some(wanted) = f.wanted_share() {
-        let more = if wanted > 1.0 { ", more than there is" } else { "" };
-        let what = format!("of the hosts' vCPU time was requested{more} (until the last request)");
-        happened = happened.item(percent(wanted), what);
+        // A share above 1 is no share: it is how many times what there is was wanted.
+        happened = match wanted > 1.0 {
+            true => happened.item(
+                format!("{wanted:.1} times"),
+                "what the hosts can give was requested, in vCPU time until the last request",
+            ),
+            false => happened.item(
+                percent(wanted),
+                "of what the hosts can give was requested, in vCPU time until the last request",
+            ),
+        };
     }
-    vec![happened, earned, wrong, certainty(run)]
+    vec![happened, earned, wrong, certainty(run, None)]
 }
 
 /// Lists what became of requests that was not as they were made.

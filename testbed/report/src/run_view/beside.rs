@@ -1,27 +1,30 @@
 //! What a reader compares a run with. For a bag: the cost and time of the same work on on-demand VMs alone, and the cost
-//! of interruptions. For parallel jobs: their times under EASY. All come from virtual runs with the same seed, made for
-//! the report.
+//! of interruptions, and the same under other seeds. For parallel jobs: their times under EASY. All come from virtual runs
+//! that are made for the report, with the same seed unless it is said.
+
+mod easy;
+mod seeds;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_analysis::{RunRecord, RunTally, TaskHistory};
+use dormouse_analysis::{RunRecord, TaskHistory};
 use dormouse_cloud::Market;
 use dormouse_experiment::Experiment;
 use dormouse_model::{CheckpointConfig, Setup};
-use dormouse_policies::batch::Algorithm;
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_units::{Money, Ppm, Span, Speedup, TaskId, Time};
 use dormouse_view::number::{decimals_of_dollars, dollars};
 use dormouse_view::{
     PageAnswer, PageBlock, TableCell, TableColumn, TextTone, TimeUnit, TypedTable,
 };
-use dormouse_workload::JobSource;
 use serde_json::{Value, json};
 
-use super::outcome::{BagResults, RunResults};
+pub(super) use self::easy::JobsUnderEasy;
+pub(super) use self::seeds::SEEDS;
+use self::seeds::SeedTotals;
+use super::outcome::BagResults;
 use super::{SummaryLine, dates};
-use crate::jobs::JobsOutcome;
 use crate::virtual_run::virtual_run;
 
 /// Greatest number of tasks or jobs for which the runs for comparison are made: with more tasks the search for a plan takes
@@ -37,56 +40,8 @@ pub(super) struct RunsBeside {
     /// The run without interruptions; `None` if the reported run had none, or if a scheduler program would have to
     /// decide again.
     undisturbed: Option<RunTotals>,
-}
-
-/// Means over the same parallel jobs under EASY, the usual rule of clusters, which has one job on each processor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct JobsUnderEasy {
-    response_s: f64,
-    slowdown: f64,
-}
-
-impl JobsUnderEasy {
-    /// Runs the jobs under EASY. `None` if the run itself was under EASY, if its jobs come from a file or from users, are many,
-    /// share the provider, or did not all end.
-    pub(super) fn of(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Option<Self> {
-        let experiment = &run.header.experiment;
-        let batch = experiment.jobs.as_deref()?;
-        let number = match &batch.workload.source {
-            JobSource::Model { jobs, .. } => *jobs,
-            JobSource::Jobs { job } => job.len(),
-            JobSource::Swf { .. } => return None,
-        };
-        let is_alone = experiment.scheduler.is_none() && experiment.requests.is_none();
-        let outcomes = jobs.outcomes();
-        let are_all = outcomes.is_complete() && outcomes.total == number as u64;
-        let is_easy = batch.scheduler.name == Algorithm::Easy;
-        if !is_alone || !are_all || is_easy || number > MOST_TASKS {
-            return None;
-        }
-        let mut other = experiment.clone();
-        other.jobs.as_deref_mut()?.scheduler.name = Algorithm::Easy;
-        let mut tally = RunTally::new(&other.whole_setup(), other.tenants(), Some(number));
-        let run = virtual_run(&other, None, |step| tally.see(step)).ok()?;
-        let means = tally.sample(&run, jobs.machine());
-        Some(Self {
-            response_s: means.figure("mean_response_s")?,
-            slowdown: means.figure("mean_bounded_slowdown")?,
-        })
-    }
-
-    /// The answer on the jobs' times, with how their mean response compares with that under EASY.
-    pub(super) fn answer(self, mean_s: f64, unit: TimeUnit, answer: PageAnswer) -> PageAnswer {
-        let Self { response_s, slowdown } = self;
-        let words = ["shorter", "longer"];
-        let Some(change) = relative_difference((mean_s, response_s), "mean time", words) else {
-            return answer;
-        };
-        let other =
-            format!("under easy, with one job on each processor: {}", unit.words(response_s, 0));
-        let noun = format!("{} {other}, slowdown {slowdown:.2}", than(&change));
-        answer.item(change, noun)
-    }
+    /// The same experiment under other seeds; `None` if these runs were not made.
+    seeds: Option<SeedTotals>,
 }
 
 /// Totals of a run.
@@ -116,6 +71,7 @@ impl RunsBeside {
         Self {
             on_demand: on_demand.map(|(how, experiment)| (how, run_totals(&experiment))),
             undisturbed: undisturbed.and_then(|experiment| run_totals(&experiment).ok()),
+            seeds: SeedTotals::of(run, experiment).filter(|_| is_paid),
         }
     }
 
@@ -152,8 +108,21 @@ impl RunsBeside {
             let noun = format!("{} {what}: {}{how}", than(&change), figures(&other));
             answer.item(change, noun)
         };
+        if let Some(seeds) = &self.seeds {
+            let this = answer.sentence.trim_end_matches('.').to_owned();
+            let mean = dollars(seeds.mean_cost());
+            answer.sentence = format!("{this} in this run, {mean} on average of {SEEDS} seeds.");
+        }
         if let Some((how, Ok(other))) = &self.on_demand {
-            answer = with(answer, *other, "on demand alone", &format!(" ({how})"));
+            let what = match self.seeds {
+                Some(_) => "on demand alone, in this run",
+                None => "on demand alone",
+            };
+            answer = with(answer, *other, what, &format!(" ({how})"));
+            let on_average = self.seeds.as_ref().and_then(SeedTotals::against_on_demand);
+            if let Some((change, noun)) = on_average {
+                answer = answer.item(change, noun);
+            }
         }
         let planned = run.planned_figures().filter(|plan| plan.is_whole());
         if let Some(plan) = planned.filter(|_| run.cost_of_bag() == own.cost) {
@@ -167,9 +136,22 @@ impl RunsBeside {
         }
     }
 
+    /// Where the run stands among those under other seeds, in a sentence; `None` if they were not made.
+    pub(super) fn standing(&self) -> Option<String> {
+        self.seeds.as_ref().map(SeedTotals::standing)
+    }
+
+    /// The answer with the spread over seeds.
+    pub(super) fn spread(&self, unit: TimeUnit, answer: PageAnswer) -> PageAnswer {
+        match &self.seeds {
+            Some(seeds) => seeds.spread(unit, answer),
+            None => answer,
+        }
+    }
+
     /// Section of the run's page with the comparison.
     pub(super) fn section(&self, run: &BagResults<'_>) -> Vec<PageBlock> {
-        if self.on_demand.is_none() && self.undisturbed.is_none() {
+        if self.on_demand.is_none() && self.undisturbed.is_none() && self.seeds.is_none() {
             return Vec::new();
         }
         let unit = run.of.time_unit();
@@ -195,14 +177,17 @@ impl RunsBeside {
         if let Some((how, Ok(other))) = &self.on_demand {
             row(format!("on demand alone ({how})"), Some(*other));
         }
+        for (name, totals) in self.seeds.iter().flat_map(SeedTotals::rows) {
+            row(name, Some(totals));
+        }
         let mut blocks = vec![PageBlock::Table(table)];
         if let Some((how, Err(why))) = &self.on_demand {
             blocks
                 .push(PageBlock::text(format!("There is no run on demand alone ({how}): {why}.")));
         }
         blocks.push(PageBlock::text(
-            "The other runs are in virtual time, with the same seed and the same times of tasks; they were made for \
-             this page and are not in the log. On demand nothing is interrupted, and nothing is checkpointed.",
+            "The other runs are in virtual time, with the same seed unless a row names others, and the same times of tasks; \
+             they were made for this page and are not in the log. On demand nothing is interrupted, and nothing is checkpointed.",
         ));
         blocks
     }

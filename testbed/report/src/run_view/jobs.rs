@@ -7,6 +7,7 @@ use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{JobFigures, JobQuantity};
 use dormouse_model::TenantWork;
 use dormouse_policies::batch::Algorithm;
+use dormouse_units::{Tier, Time};
 use dormouse_view::plot::{
     AxisScale, ChartPanel, GanttChart, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
 };
@@ -199,19 +200,69 @@ fn build_page(run: &RunResults<'_>, jobs: &JobsOutcome<'_>, gantt: &GanttChart) 
     page
 }
 
+/// Greatest number of changes of a quantity that are drawn one by one.
+const MOST_CHANGES: usize = 1_000;
+
+/// A quantity at each of its changes, as a line of steps; `None` if not all jobs are known, or if there are many changes.
+fn steps(jobs: &JobsOutcome<'_>, quantity: JobQuantity) -> Option<Vec<SeriesPoint>> {
+    if jobs.drawn.cut_from().is_some() || !jobs.outcomes().is_complete() {
+        return None;
+    }
+    let mut changes: BTreeMap<Time, i64> = BTreeMap::new();
+    let mut add = |amount: i64, from: Time, until: Time| {
+        *changes.entry(from).or_default() += amount;
+        *changes.entry(until).or_default() -= amount;
+    };
+    for job in jobs.drawn.jobs() {
+        let tier = match quantity {
+            JobQuantity::Foreground => Tier::Foreground,
+            JobQuantity::Background => Tier::Background,
+            JobQuantity::Waiting => {
+                add(1, job.job.submitted, job.spells.first()?.from);
+                continue;
+            }
+        };
+        for spell in job.spells.iter().filter(|spell| spell.tier == tier) {
+            add(i64::try_from(spell.on.len()).ok()?, spell.from, spell.until?.0);
+        }
+    }
+    changes.retain(|_, change| *change != 0);
+    if changes.len() > MOST_CHANGES {
+        return None;
+    }
+    let mut level = 0;
+    let mut points = vec![SeriesPoint::new(0.0, 0.0)];
+    for (at, change) in changes {
+        for level in [level, level + change] {
+            #[expect(clippy::cast_precision_loss, reason = "a count of jobs or processors")]
+            points.push(SeriesPoint::new(at.as_secs_f64(), level as f64));
+        }
+        level += change;
+    }
+    // All plots of a page end where the run does.
+    let end = jobs.figures.makespan().as_secs_f64();
+    points.extend((level == 0).then(|| SeriesPoint::new(end, 0.0)));
+    Some(points)
+}
+
 /// Section "Load over time": busy processors and waiting jobs.
 pub(super) fn load(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<PageBlock> {
     let all = &jobs.figures.series;
-    let series = |name: &str, colour: usize, quantity| PointSeries {
+    let mut mean_of_s = None;
+    let mut series = |name: &str, colour: usize, quantity| PointSeries {
         name: name.to_owned(),
         colour,
         look: PointLook::Line,
-        points: all.points(quantity).into_iter().map(|(x, y)| SeriesPoint::new(x, y)).collect(),
+        points: steps(jobs, quantity).unwrap_or_else(|| {
+            let points = all.points(quantity);
+            mean_of_s = points.first().map(|(middle, _)| middle * 2.0);
+            points.into_iter().map(|(x, y)| SeriesPoint::new(x, y)).collect()
+        }),
     };
-    let panel = |title: &str, series| ChartPanel {
+    let panel = |title: &str, unit: &str, series| ChartPanel {
         title: title.to_owned(),
         x: dates::time_axis(jobs.header.calendar, run.time_unit()),
-        y: PlotAxis::new("", AxisScale::FromZero),
+        y: PlotAxis::new(unit, AxisScale::FromZero),
         series,
         ..ChartPanel::default()
     };
@@ -220,11 +271,15 @@ pub(super) fn load(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<PageBloc
         busy.push(series("background", 1, JobQuantity::Background));
     }
     let waiting = vec![series("jobs waiting", 0, JobQuantity::Waiting)];
-    let panels = vec![panel("Busy processors", busy), panel("Jobs waiting", waiting)];
+    let panels =
+        vec![panel("Busy processors", "processors", busy), panel("Jobs waiting", "jobs", waiting)];
     let most = jobs.most_in_system;
+    let means = mean_of_s.map_or_else(String::new, |width| {
+        format!(" A point of the plots is the mean of {}.", run.time_unit().words(width, 0))
+    });
     let mut blocks = vec![
         PageBlock::Plots(PanelChart { title: String::new(), panels }.to_markup()),
-        PageBlock::text(format!("At most {most} jobs were in the system at once.")),
+        PageBlock::text(format!("At most {most} jobs were in the system at once.{means}")),
     ];
     blocks.extend(jobs.skipped.map(|skipped| PageBlock::text(format!("Of the log: {skipped}."))));
     blocks

@@ -244,7 +244,8 @@ fn build_page(run: &RunResults<'_>, of: &RequestsOutcome) -> HtmlPage {
     }
     page.answers = answers::of_requests(run, of);
     page.section("Over time", plots_over_time(run, of));
-    page.section("What became of the requests", outcome_blocks(of));
+    // The answers at the beginning have the revenue that was lost.
+    page.section("What became of the requests", outcome_blocks(of, false));
     page.detail("Records of prices", prices::section(run));
     page.printed_detail("Reproduce", run.reproduce("", &of.decisions_sha256));
     page
@@ -255,7 +256,7 @@ pub(super) fn section(
     run: &RunResults<'_>,
     of: &RequestsOutcome,
 ) -> impl Iterator<Item = PageBlock> {
-    plots_over_time(run, of).into_iter().chain(outcome_blocks(of))
+    plots_over_time(run, of).into_iter().chain(outcome_blocks(of, true))
 }
 
 /// Section "Over time": use of the hosts, failures and ends, and revenue.
@@ -294,16 +295,15 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
         ];
         panels.push(panel("Hosts' vCPUs in use", "% of the hosts' vCPUs", used));
     }
+    let number = format!("number per {part}");
     let failed = vec![
-        series("normal failed", 3, PointLook::Line, &count(UsageFlow::FailedNormal)),
-        series("preemptible failed", 0, PointLook::Line, &count(UsageFlow::FailedPreemptible)),
-        series("preemptible terminated", 1, PointLook::Line, &count(UsageFlow::Terminations)),
+        series("preemptible", 1, PointLook::Line, &count(UsageFlow::FailedPreemptible)),
+        series("normal", 0, PointLook::Line, &count(UsageFlow::FailedNormal)),
     ];
-    panels.push(panel(
-        "Requests that failed, VMs that were terminated",
-        &format!("number per {part}"),
-        failed,
-    ));
+    panels.push(panel("Requests that failed: they got no VM", &number, failed));
+    let terminated =
+        vec![series("preemptible", 1, PointLook::Line, &count(UsageFlow::Terminations))];
+    panels.push(panel("Preemptible VMs that were terminated", &number, terminated));
     // Sums from the beginning on: single VMs end too seldom for a rate that means anything.
     let so_far = |name: &str, colour, of: UsageFlow| {
         let mut sum = 0.0;
@@ -315,8 +315,8 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
         PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
     };
     let revenue = vec![
-        so_far("normal", 0, UsageFlow::NormalRevenue),
         so_far("preemptible", 1, UsageFlow::PreemptibleRevenue),
+        so_far("normal", 0, UsageFlow::NormalRevenue),
     ];
     panels.push(panel("Revenue so far, as VMs end", "$", revenue));
     vec![
@@ -328,16 +328,16 @@ fn plots_over_time(run: &RunResults<'_>, of: &RequestsOutcome) -> Vec<PageBlock>
     ]
 }
 
-/// Section "What became of the requests": by type and market, missed revenue, and the meaning of
+/// Section "What became of the requests": by type and market, missed revenue if `has_revenue_lost`, and the meaning of
 /// the figures.
-fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
+fn outcome_blocks(of: &RequestsOutcome, has_revenue_lost: bool) -> Vec<PageBlock> {
     let f = &of.figures;
     let table = TypedTable::with_rows(&f.by_type)
         .column(TableColumn::text("type"), |((kind, _), _)| kind.as_str())
         .column(TableColumn::text("request"), |((_, market), _)| customers_word(*market))
-        .column(TableColumn::count("requests"), |(_, t)| t.requests)
-        .column(TableColumn::count("failed"), |(_, t)| t.refused)
         .column(TableColumn::percent("failed, share"), |(_, t)| refused_share(t))
+        .column(TableColumn::count("failed"), |(_, t)| t.refused)
+        .column(TableColumn::count("requests"), |(_, t)| t.requests)
         .column(TableColumn::count(WorkOutcome::Completed.word()), |(_, t)| t.completed)
         .column(TableColumn::count("terminated"), |(_, t)| t.terminated)
         .column(TableColumn::count("hibernations"), |(_, t)| t.hibernations)
@@ -355,21 +355,25 @@ fn outcome_blocks(of: &RequestsOutcome) -> Vec<PageBlock> {
     ] {
         lost.push([TableCell::text(what), TableCell::from(money)]);
     }
-    let causes = TypedTable::with_rows(&f.terminations)
-        .column(TableColumn::text("why preemptible VMs were terminated"), |(why, _)| match **why {
-            "requests" => "to make room for normal requests",
-            other => other,
-        })
-        .column(TableColumn::count("VMs"), |(_, n)| **n);
-    let mut blocks = vec![PageBlock::Table(table.into()), PageBlock::Table(lost)];
-    if !f.terminations.is_empty() {
-        blocks.push(PageBlock::Table(causes.into()));
+    let mut blocks = vec![PageBlock::Table(table.into())];
+    if has_revenue_lost {
+        blocks.push(PageBlock::Table(lost));
     }
-    blocks.push(PageBlock::text(format!(
-        "{} requests.csv has every request with its end; their VMs are in no other table. dormouse explain \
-         DIR request0 says what became of one.",
-        wording::WORK_LOST_OF_REQUESTS
-    )));
+    let causes = f.terminations.iter().map(|(why, n)| {
+        let why = if *why == "requests" { "to make room for normal requests" } else { why };
+        format!("{} {why}", grouped(&n.to_string()))
+    });
+    let causes: Vec<_> = causes.collect();
+    let causes = match causes.as_slice() {
+        [] => String::new(),
+        causes => format!("Preemptible VMs were terminated: {}. ", causes.join(", ")),
+    };
+    blocks.push(PageBlock::text(causes + wording::WORK_LOST_OF_REQUESTS));
+    blocks.push(PageBlock::Hint(
+        "requests.csv has every request with its end; their VMs are in no other table. dormouse explain DIR request0 says \
+         what became of one."
+            .to_owned(),
+    ));
     blocks.extend(f.stopped_disks.map(|disks| {
         PageBlock::text(format!("Of the revenue, {disks} is for disks of hibernated VMs."))
     }));

@@ -169,23 +169,23 @@ fn interruption_table(record: &RunRecord) -> TypedTable {
             InterruptionAction::Preempt => "preempt",
             InterruptionAction::Rebalance => "rebalance",
         })
+        .column(TableColumn::text("VMs hit"), |i| match i.vms.as_slice() {
+            [] => "none: no such VM ran".to_owned(),
+            hit => names(hit),
+        })
+        .column(TableColumn::seconds(wording::WORK_LOST), |i| record.lost_by(i))
+        .column(TableColumn::seconds("asked for at"), |i| i.asked)
+        .column(TableColumn::seconds("took effect at"), |i| record.took_effect(i))
+        .column(TableColumn::text("asked for by"), |i| match &i.asked_by {
+            None => "the provider".to_owned(),
+            Some(why) => format!("a person who watched: {why}"),
+        })
         .column(TableColumn::text("meant for"), |i| match &i.target {
             InterruptionTarget::Type(kind) => format!("all spot {kind}"),
             InterruptionTarget::Vm(vm) => vm.to_string(),
             InterruptionTarget::Zone(zone) => format!("all spot VMs of {zone}"),
             InterruptionTarget::All => "all spot VMs".to_owned(),
         })
-        .column(TableColumn::text("VMs hit"), |i| match i.vms.as_slice() {
-            [] => "none: no such VM ran".to_owned(),
-            hit => names(hit),
-        })
-        .column(TableColumn::text("asked for by"), |i| match &i.asked_by {
-            None => "the provider".to_owned(),
-            Some(why) => format!("a person who watched: {why}"),
-        })
-        .column(TableColumn::seconds("asked for at"), |i| i.asked)
-        .column(TableColumn::seconds("took effect at"), |i| record.took_effect(i))
-        .column(TableColumn::seconds(wording::WORK_LOST), |i| record.lost_by(i))
         .into()
 }
 
@@ -220,12 +220,12 @@ fn migration_table(of: &BagResults<'_>) -> TypedTable {
         .column(TableColumn::text("task that migrated"), |(task, ..)| task.name())
         .column(TableColumn::text("from"), |(_, was, _)| was.vm.to_string())
         .column(TableColumn::text("to"), |(.., is)| is.vm.to_string())
-        .column(TableColumn::seconds("left at"), |(_, was, _)| Some(was.ended.as_ref()?.0))
-        .column(TableColumn::seconds("ran again at"), |(.., is)| is.started)
+        .column(TableColumn::seconds(wording::WORK_LOST), |(_, was, _)| of.record.lost(was))
         .column(TableColumn::percent("work kept"), |(.., is)| {
             is.from.map_or(0.0, |(_, done)| done.as_f64())
         })
-        .column(TableColumn::seconds(wording::WORK_LOST), |(_, was, _)| of.record.lost(was))
+        .column(TableColumn::seconds("left at"), |(_, was, _)| Some(was.ended.as_ref()?.0))
+        .column(TableColumn::seconds("ran again at"), |(.., is)| is.started)
         .into()
 }
 

@@ -1,7 +1,8 @@
 //! A scheduler's figure beside the first scheduler's, paired by seed.
 
-use dormouse_analysis::{RunSample, series};
+use dormouse_analysis::{BetterSide, RunSample, series};
 use dormouse_estimate::Estimate;
+use dormouse_view::TextTone;
 use dormouse_view::number::fixed;
 
 use super::SchedulerComparison;
@@ -100,6 +101,29 @@ impl<'a> FigurePair<'a> {
         format!("{}{}{few}{}", number(mean), interval.unwrap_or_default(), of.unwrap_or_default())
     }
 
+    /// What the difference is in a word or two, for the scheduler of this pair, with whether that is good or bad news.
+    pub(super) fn verdict(&self) -> (&'static str, TextTone) {
+        let Some(difference) = self.difference else { return ("", TextTone::Plain) };
+        let side = match difference.mean < 0.0 {
+            true => BetterSide::Lower,
+            false => BetterSide::Higher,
+        };
+        match (difference.range == (0.0, 0.0), self.is_shown(), self.measure.metric.better) {
+            (true, ..) => ("the same", TextTone::Plain),
+            (_, false, _) => ("not clearly different", TextTone::Plain),
+            (_, true, None) if side == BetterSide::Lower => ("lower", TextTone::Plain),
+            (_, true, None) => ("higher", TextTone::Plain),
+            (_, true, Some(better)) if better == side => ("better", TextTone::Good),
+            (_, true, Some(_)) => ("worse", TextTone::Bad),
+        }
+    }
+
+    /// The difference in words, without what the verdict says.
+    pub(super) fn change_in_words(&self) -> String {
+        let words = self.in_words();
+        words.strip_suffix(", may be chance").map_or(words.clone(), str::to_owned)
+    }
+
     /// The difference in words, and whether it exceeds chance.
     pub fn in_words(&self) -> String {
         let Some(difference) = self.difference else { return String::new() };
@@ -155,6 +179,23 @@ mod tests {
         assert!((pair.relative.unwrap().mean - 0.01).abs() < 1e-9, "{pair:?}");
         assert!(pair.in_words().starts_with("+1.0 % ["), "{}", pair.in_words());
         assert!(pair.figure.covers(250.0));
+    }
+
+    /// A makespan that is longer under every seed is worse, a shorter one better, and one that is now longer and now shorter
+    /// is not clear.
+    #[test]
+    fn a_difference_has_a_verdict_in_a_word() {
+        let first = [100.0, 200.0, 300.0, 400.0, 500.0];
+        let verdict = |mine: [f64; 5]| pair(&mine, &first).verdict();
+        assert_eq!(verdict(first.map(|x| x + 10.0)), ("worse", TextTone::Bad));
+        assert_eq!(verdict(first.map(|x| x - 10.0)), ("better", TextTone::Good));
+        assert_eq!(
+            verdict([90.0, 230.0, 280.0, 420.0, 490.0]),
+            ("not clearly different", TextTone::Plain)
+        );
+        assert_eq!(verdict(first), ("the same", TextTone::Plain));
+        let unclear = pair(&[90.0, 115.0, 95.0], &[100.0, 100.0, 100.0]);
+        assert!(!unclear.change_in_words().contains("chance"), "{}", unclear.change_in_words());
     }
 
     /// The mean of a scheduler with an unfinished run is followed by the number of runs that it covers.

@@ -1,28 +1,54 @@
 //! Tables of a comparison, for people and for programs.
 
 use dormouse_estimate::Estimate;
-use dormouse_view::{TableColumn, TypedTable};
+use dormouse_view::{TableCell, TableColumn, TypedTable};
 
 use super::{FigurePair, SchedulerComparison};
 use crate::sweep::Samples;
 
 impl SchedulerComparison {
-    /// Table for people: each figure and its difference.
-    pub fn table(&self, samples: &Samples) -> TypedTable {
-        self.table_of(samples, true)
-    }
-
-    /// The same table for a page, which names a single experiment elsewhere.
+    /// Table for a page: in a row a figure of the first scheduler and of another one, the verdict first.
     pub(super) fn page_table(&self, samples: &Samples) -> TypedTable {
-        self.table_of(samples, self.on.len() > 1)
-    }
-
-    fn table_of(&self, samples: &Samples, names_experiments: bool) -> TypedTable {
-        let mut table = TypedTable::with_rows(self.pairs(samples, &self.measures(samples).told));
-        if names_experiments {
+        let pairs = self.pairs(samples, &self.measures(samples).told);
+        let first = self.first();
+        let of_first = |pair: &FigurePair<'_>| {
+            let is_same = |other: &&FigurePair<'_>| {
+                (other.on, other.scheduler) == (pair.on, first)
+                    && other.measure.name() == pair.measure.name()
+            };
+            pairs.iter().find(is_same).map(FigurePair::figure_in_words)
+        };
+        let others = pairs.iter().filter(|pair| pair.scheduler != first);
+        let mut table = TypedTable::with_rows(others)
+            .column(TableColumn::text("figure"), |pair| pair.measure.heading());
+        if self.on.len() > 1 {
             table = table.column(TableColumn::text("experiment"), |pair| pair.on);
         }
+        let (verdict, own) = match self.schedulers.as_slice() {
+            [_, other] => (format!("{other} is"), other.clone()),
+            _ => {
+                table = table.column(TableColumn::text(self.compared), |pair| pair.scheduler);
+                ("is".to_owned(), "its mean [95 % interval]".to_owned())
+            }
+        };
         table
+            .column(TableColumn::text(verdict), |pair| {
+                let (word, tone) = pair.verdict();
+                TableCell::text(word).toned(tone)
+            })
+            .column(TableColumn::text(format!("against {first}")), |pair| pair.change_in_words())
+            .column(TableColumn::text(first), |pair| of_first(pair))
+            .column(TableColumn::text(own), |pair| pair.figure_in_words())
+            .column(TableColumn::text("lower under"), |pair| {
+                pair.difference.map(|d| format!("{} of {} seeds", pair.lower, d.n))
+            })
+            .into()
+    }
+
+    /// Table for people: each figure and its difference.
+    pub fn table(&self, samples: &Samples) -> TypedTable {
+        TypedTable::with_rows(self.pairs(samples, &self.measures(samples).told))
+            .column(TableColumn::text("experiment"), |pair| pair.on)
             .column(TableColumn::text("figure"), |pair| pair.measure.heading())
             .column(TableColumn::text(self.compared), |pair| pair.scheduler)
             .column(TableColumn::text("mean [95 % interval]"), FigurePair::figure_in_words)

@@ -177,6 +177,11 @@ impl ClaimMeasure {
         matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
     }
 
+    /// Whether the measure is in per cent.
+    pub(super) const fn is_percent(self) -> bool {
+        matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Slope)
+    }
+
     /// The measure for one value of `of` and one of `than`.
     pub(super) fn value(self, [of, than]: [f64; 2]) -> f64 {
         match self {

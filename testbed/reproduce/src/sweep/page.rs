@@ -5,11 +5,15 @@ use std::collections::BTreeSet;
 use dormouse_view::number::capitalise;
 use dormouse_view::{HtmlPage, PageAnswer, PageBlock};
 
-use super::plots::SweepPanel;
+use super::plots::{SweepPanel, differences};
 use super::{ParameterSweep, Samples};
 use crate::measures::ShownFigure;
 use crate::ranked::{best_in_words, decisive, question};
 use crate::runs::FILES;
+
+/// Explanation of the plots of differences.
+const ABOUT_DIFFERENCES: &str = "A small point is the difference of two runs under the same seed, so that luck that both have cancels \
+    out; a large one is the mean of all seeds with its 95 % interval. An interval without 0 is a clear difference.";
 
 impl ParameterSweep {
     /// Builds the page `report.html` of a sweep from the samples.
@@ -53,6 +57,13 @@ impl ParameterSweep {
             PageBlock::Plots(panels.iter().map(|it| it.panel.to_markup()).collect())
         };
         page.section("Plots", [plots(&first)]);
+        let panels = decisive.iter().filter_map(|measure| differences(measure, &settings));
+        let panels: Vec<_> = panels.map(|panel| panel.to_markup()).collect();
+        let about = if panels.is_empty() { "" } else { ABOUT_DIFFERENCES };
+        page.section(
+            "Differences from the best setting",
+            [PageBlock::text(about), PageBlock::Plots(panels)],
+        );
         page.section(
             "Figures",
             [

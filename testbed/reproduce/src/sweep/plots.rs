@@ -1,16 +1,18 @@
 //! Plots of a sweep: each figure against the swept number, or as bars if words are swept; then one
 //! figure against another.
 
-use dormouse_analysis::RunSample;
+use dormouse_analysis::{RunSample, series as analysis_series};
+use dormouse_estimate::Estimate;
 use dormouse_units::Span;
 use dormouse_view::plot::{
-    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PlotLimit, PointLook, PointSeries, SeriesPoint,
 };
 
 use super::grid::SEED;
 use super::tables::estimate;
 use super::{ParameterSweep, Samples};
 use crate::measures::{ShownFigure, figure};
+use crate::ranked::{RankedSetting, best_first};
 
 /// Greatest number of cells that are drawn as bars.
 const MOST_BARS: usize = 60;
@@ -243,6 +245,70 @@ impl ParameterSweep {
     }
 }
 
+/// Greatest number of settings beside the best one whose differences are drawn.
+const MOST_DIFFERENCES: usize = 24;
+
+/// Differences from the setting that is best by a figure, seed by seed, in per cent of its mean; `None` if there is nothing to
+/// compare, or if that mean is zero.
+pub(super) fn differences(
+    measure: &ShownFigure,
+    settings: &[RankedSetting<'_>],
+) -> Option<ChartPanel> {
+    let ranked = best_first(measure, settings);
+    let ((best, best_runs, best_mean), others) = ranked.split_first()?;
+    if others.is_empty() || others.len() > MOST_DIFFERENCES || *best_mean == 0.0 {
+        return None;
+    }
+    let each = |runs| analysis_series(runs, measure.metric.name).each;
+    let best_each = each(best_runs);
+    let (mut names, mut series) = (Vec::new(), Vec::new());
+    for (row, (name, runs, _)) in (0_u32..).zip(others) {
+        let own = each(runs);
+        let both = best_each.iter().zip(&own).map(|(best, own)| (*best).zip(*own));
+        let both: Vec<Option<(f64, f64)>> = both.collect();
+        let (firsts, mine): (Vec<f64>, Vec<f64>) = both.iter().flatten().copied().unzip();
+        let change = Estimate::of_change(&firsts, &mine)?;
+        let first_mean = firsts.iter().sum::<f64>() / firsts.len() as f64;
+        let row = f64::from(row);
+        let colour = settings.iter().position(|(setting, _)| setting == name).unwrap_or(0);
+        let point = |(seed, pair): (usize, &Option<(f64, f64)>)| {
+            let (first, own) = (*pair)?;
+            // Equal differences under several seeds stay apart.
+            let below = 0.16 + [0.0, 0.08, 0.16, 0.04, 0.12][seed % 5];
+            let at = (own - first) / first_mean * 100.0;
+            let name = format!("{name}, seed {}", seed + 1);
+            Some(SeriesPoint { name, ..SeriesPoint::new(at, row + below) })
+        };
+        let points = both.iter().enumerate().filter_map(point).collect();
+        series.push(PointSeries {
+            name: "a seed".to_owned(),
+            colour,
+            look: PointLook::Sample,
+            points,
+        });
+        let mean = SeriesPoint {
+            interval: change.ci95.map(|(low, high)| (low * 100.0, high * 100.0)),
+            name: format!("{name}, mean"),
+            ..SeriesPoint::new(change.mean * 100.0, row - 0.16)
+        };
+        series.push(PointSeries {
+            name: MEAN.to_owned(),
+            colour,
+            look: PointLook::Mean,
+            points: vec![mean],
+        });
+        names.push((*name).to_owned());
+    }
+    Some(ChartPanel {
+        title: format!("{}: difference from {best}", measure.name()),
+        x: PlotAxis::new(format!("difference from {best}, %"), AxisScale::Linear),
+        rows: names,
+        series,
+        limits: vec![PlotLimit { name: (*best).to_owned(), at: 0.0 }],
+        ..ChartPanel::default()
+    })
+}
+
 /// Mean of a figure over runs as a point with its interval; `at` makes the point of a value.
 fn mean(
     samples: &[RunSample],
@@ -316,6 +382,29 @@ mod tests {
                 .all(|s| s.look == PointLook::Sample || s.points[0].interval.is_some())
         );
         assert_eq!(of_look(&panels[0], PointLook::Sample)[0].1.len(), 4, "each run is a point");
+    }
+
+    /// The first setting costs $1 and $2, the second a tenth of the mean more under each seed.
+    #[test]
+    fn differences_from_the_best_are_taken_seed_by_seed() {
+        let run = |cost: f64| RunSample {
+            figures: [("cost_usd".to_owned(), cost)].into(),
+            batches: [].into(),
+            steps: 0,
+            decisions: String::new(),
+        };
+        let samples: Samples = vec![vec![run(1.15), run(2.15)], vec![run(1.0), run(2.0)]];
+        let measure = ParameterSweep::measures(&samples).named("cost_usd");
+        let settings: Vec<RankedSetting<'_>> =
+            ["dear", "cheap"].into_iter().zip(samples.iter().map(Vec::as_slice)).collect();
+        let panel = differences(&measure, &settings).unwrap();
+        assert_eq!(
+            (panel.title.as_str(), &panel.rows),
+            ("cost: difference from cheap", &vec!["dear".to_owned()])
+        );
+        let points = of_look(&panel, PointLook::Sample).remove(0).1;
+        assert!(points.iter().all(|(x, _)| (x - 10.0).abs() < 1e-9), "{points:?}");
+        assert!(differences(&measure, &settings[..1]).is_none());
     }
 
     #[test]

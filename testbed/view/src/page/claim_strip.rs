@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::number::unbroken;
+use crate::plot::{AxisScale, LaidAxis};
 
 /// A claim with its verdict, for a strip and a list of claims.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct ClaimRange {
     pub mean: f64,
     /// Our interval.
     pub interval: (f64, f64),
+    /// Whether the values are per cent: all such claims of a page are drawn over the same axis.
+    pub is_percent: bool,
 }
 
 /// Verdict on a claim, with a symbol of its own, so that no reader needs the colour.
@@ -70,29 +73,43 @@ impl ClaimVerdict {
 }
 
 impl ClaimRange {
-    /// Width and height of the drawing, in pixels.
-    const SIZE: (f64, f64) = (150.0, 14.0);
+    /// Width and height of the drawing, and height of its band, in pixels.
+    const SIZE: (f64, f64) = (260.0, 34.0);
+    const BAND: f64 = 16.0;
+
+    /// The axis of these ranges: all figures and bounds are on it, and of intervals as much as is as wide again.
+    fn axis(ranges: &[Self]) -> LaidAxis {
+        let ends = |values: &mut dyn Iterator<Item = f64>| {
+            let finite = values.filter(|x| x.is_finite());
+            finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)))
+        };
+        let figures = |it: &Self| [it.holds.0, it.holds.1, it.mean, it.printed.unwrap_or(it.mean)];
+        let (low, high) = ends(&mut ranges.iter().flat_map(figures));
+        let room = (high - low).max(1e-9);
+        let within = |x: f64| x.clamp(low - room, high + room);
+        let intervals = ranges.iter().flat_map(|it| [within(it.interval.0), within(it.interval.1)]);
+        let (low, high) = ends(&mut intervals.chain([low, high]));
+        let margin = (high - low).max(1e-9) * 0.03;
+        let paper = (10.0, Self::SIZE.0 - 14.0);
+        LaidAxis::exactly(AxisScale::Linear, (low - margin, high + margin), paper)
+    }
 
     /// The values that hold as a band, the printed figure as a ring, and our mean and interval as a dot with a line.
-    fn to_markup(self, tone: &str) -> Markup {
+    fn to_markup(self, tone: &str, axis: &LaidAxis) -> Markup {
         let (wide, high) = Self::SIZE;
-        let ((low, most), (from, until)) = (self.holds, self.interval);
-        let values = [low, most, from, until, self.mean, self.printed.unwrap_or(self.mean)];
-        let finite = || values.into_iter().filter(|x| x.is_finite());
-        let (least, greatest) =
-            (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
-        let spread = (greatest - least).max(1e-12);
-        // What has no bound goes on to the edge.
-        let x = |value: f64| (8.0 + (value - least) / spread * (wide - 16.0)).clamp(0.0, wide);
-        let (left, right, middle) = (x(low), x(most), high / 2.0);
+        let middle = Self::BAND / 2.0;
+        let x = |value: f64| axis.at(value);
+        // What has no bound goes on to the end of the axis.
+        let (left, right) = (x(self.holds.0), x(self.holds.1));
         let place = |x: f64| format!("{x:.1}");
         html! {
             svg class={ "fig range " (tone) } viewBox=(format!("0 0 {wide} {high}")) width=(wide) height=(high) aria-hidden="true" {
-                rect class="band" x=(place(left)) width=(place((right - left).max(1.0))) height=(high) {}
-                path class="whisker" d={ "M" (place(x(from))) " " (middle) "H" (place(x(until))) } {}
+                rect class="band" x=(place(left)) width=(place((right - left).max(1.0))) height=(Self::BAND) {}
+                (axis.draw("grid", (0.0, Self::BAND + 3.0), Self::BAND + 15.0))
+                path class="whisker" d={ "M" (place(x(self.interval.0))) " " (middle) "H" (place(x(self.interval.1))) } {}
                 circle class="mean" cx=(place(x(self.mean))) cy=(middle) r="4" {}
                 @if let Some(printed) = self.printed {
-                    circle class="ring" cx=(place(x(printed))) cy=(middle) r="5" {}
+                    circle class="ring" cx=(place(x(printed))) cy=(middle) r="5.5" {}
                 }
             }
         }
@@ -124,6 +141,13 @@ pub(super) fn claim_strip(claims: &[ClaimMark]) -> Markup {
 
 /// Each claim with its verdict; a click on one shows how it was judged.
 pub(super) fn claim_list(claims: &[ClaimMark]) -> Markup {
+    let in_percent: Vec<_> =
+        claims.iter().filter_map(|claim| claim.range.filter(|range| range.is_percent)).collect();
+    let common = ClaimRange::axis(&in_percent);
+    let drawn = |range: ClaimRange, verdict: ClaimVerdict| match range.is_percent {
+        true => range.to_markup(verdict.word(), &common),
+        false => range.to_markup(verdict.word(), &ClaimRange::axis(&[range])),
+    };
     html! {
         div.claims {
             @for claim in claims {
@@ -134,7 +158,7 @@ pub(super) fn claim_list(claims: &[ClaimMark]) -> Markup {
                         }
                         " " (claim.number) ". " (unbroken(&claim.says))
                         span.evidence {
-                            @if let Some(range) = claim.range { (range.to_markup(claim.verdict.word())) " " }
+                            @if let Some(range) = claim.range { (drawn(range, claim.verdict)) " " }
                             (unbroken(&claim.ours))
                         }
                     }
@@ -149,31 +173,76 @@ pub(super) fn claim_list(claims: &[ClaimMark]) -> Markup {
 mod tests {
     use super::*;
 
-    /// From 30 to 60 holds, 40 is printed, and ours is 65 with an interval from 50 to 80: 134 pixels are 50.
+    /// From 30 to 60 holds, 40 is printed, and ours is 65 with an interval from 50 to 80: the axis goes from 30 to 80, with
+    /// 3 % more on either side, so that 236 pixels are 53.
     #[test]
-    fn an_estimate_is_drawn_beside_what_holds() {
+    fn an_estimate_is_drawn_beside_what_holds_over_an_axis_with_numbers() {
         let range = ClaimRange {
             holds: (30.0, 60.0),
             printed: Some(40.0),
             mean: 65.0,
             interval: (50.0, 80.0),
+            is_percent: true,
         };
-        let drawn = range.to_markup("open").into_string();
+        let draw =
+            |range: ClaimRange| range.to_markup("open", &ClaimRange::axis(&[range])).into_string();
+        let drawn = draw(range);
         for part in [
-            "class=\"band\" x=\"8.0\" width=\"80.4\"",
-            "M61.6 7H142.0",
-            "class=\"mean\" cx=\"101.8\"",
-            "class=\"ring\" cx=\"34.8\"",
+            "class=\"band\" x=\"16.7\" width=\"133.6\"",
+            "M105.7 8H239.3",
+            "class=\"mean\" cx=\"172.5\"",
+            "class=\"ring\" cx=\"61.2\"",
+            ">40</text>",
+            ">70</text>",
         ] {
             assert!(drawn.contains(part), "{part} is not in {drawn}");
         }
         let above = ClaimRange { holds: (60.0, f64::INFINITY), printed: None, ..range };
-        let drawn = above.to_markup("open").into_string();
-        // From 60 to the right edge, of 50 to 80.
-        assert!(drawn.contains("class=\"band\" x=\"52.7\" width=\"97.3\""), "{drawn}");
-        assert!(!drawn.contains("ring"), "{drawn}");
-        let same =
-            ClaimRange { holds: (1.0, 1.0), printed: Some(1.0), mean: 1.0, interval: (1.0, 1.0) };
-        assert!(!same.to_markup("holds").into_string().contains("NaN"));
+        let drawn = draw(above);
+        // From 60 to the right end.
+        assert!(drawn.contains("width=\"") && !drawn.contains("ring") && !drawn.contains("inf"));
+        let same = ClaimRange {
+            holds: (1.0, 1.0),
+            printed: Some(1.0),
+            mean: 1.0,
+            interval: (1.0, 1.0),
+            is_percent: false,
+        };
+        assert!(!draw(same).contains("NaN"));
+    }
+
+    /// Of two claims in per cent the same value is at the same place, however wide their own ranges are; a claim in
+    /// another unit has an axis of its own.
+    #[test]
+    fn claims_in_per_cent_share_an_axis() {
+        let range = |is_percent, mean: f64, holds| ClaimRange {
+            holds,
+            printed: None,
+            mean,
+            interval: (mean, mean),
+            is_percent,
+        };
+        let claim = |number, range| ClaimMark {
+            number,
+            verdict: ClaimVerdict::Holds,
+            says: String::new(),
+            ours: String::new(),
+            range: Some(range),
+            how: String::new(),
+        };
+        let claims = [
+            claim(1, range(true, 20.0, (0.0, 40.0))),
+            claim(2, range(true, 20.0, (15.0, 100.0))),
+            claim(3, range(false, 20.0, (0.0, 40.0))),
+        ];
+        let list = claim_list(&claims).into_string();
+        let places: Vec<&str> = list
+            .split("class=\"mean\" cx=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        let [one, two, own] = places.as_slice() else { panic!("three claims: {list}") };
+        assert_eq!(one, two);
+        assert_ne!(one, own);
     }
 }

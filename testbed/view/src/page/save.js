@@ -34,7 +34,7 @@
   };
 
   for (const svg of document.querySelectorAll("figure svg")) {
-    if (svg.closest(".on-narrow")) continue;
+    if (svg.closest(".on-narrow, .on-sheet")) continue;
     const about = svg.getAttribute("aria-label") ?? "figure";
     const name = about.split(";")[0].toLowerCase().replace(/[^\p{L}\d]+/gu, "-").replace(/^-|-$/g, "");
     const figure = svg.closest("figure");

@@ -47,7 +47,7 @@ impl PlotAxis {
 
 /// A scale with its range of data, and its range in the drawing in pixels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LaidAxis {
+pub(crate) struct LaidAxis {
     data: (f64, f64),
     pub(super) paper: (f64, f64),
     scale: AxisScale,
@@ -91,7 +91,7 @@ impl LaidAxis {
     }
 
     /// A scale from exactly the first of `data` to the second, which is larger.
-    pub(super) fn exactly(scale: AxisScale, data: (f64, f64), paper: (f64, f64)) -> Self {
+    pub(crate) fn exactly(scale: AxisScale, data: (f64, f64), paper: (f64, f64)) -> Self {
         Self { data, paper, scale }
     }
 
@@ -101,7 +101,7 @@ impl LaidAxis {
     }
 
     /// Position of a value in the drawing, in pixels; for a value outside the scale, the position of the nearest end.
-    pub(super) fn at(&self, x: f64) -> f64 {
+    pub(crate) fn at(&self, x: f64) -> f64 {
         let (low, high) = self.data;
         let x = x.clamp(low, high);
         let share = if self.scale == AxisScale::Logarithmic {
@@ -124,7 +124,7 @@ impl LaidAxis {
 
     /// Draws a horizontal axis: a line of this class from `top` to `bottom` at each tick, and the
     /// ticks' labels at the height `labels`.
-    pub(super) fn draw(&self, class: &str, (top, bottom): (f64, f64), labels: f64) -> Markup {
+    pub(crate) fn draw(&self, class: &str, (top, bottom): (f64, f64), labels: f64) -> Markup {
         html! {
             @for (value, label) in self.ticks_across() {
                 @let (x, most) = (self.at(value), self.paper.1 + BEYOND - width(&label, SIZE) / 2.0);

@@ -3,6 +3,8 @@
 mod animate;
 mod draw;
 mod layout;
+#[cfg(test)]
+mod tests;
 
 use std::iter;
 use std::ops::Range;

@@ -21,6 +21,7 @@ pub use gantt::{
 pub use limits::PlotLimit;
 pub use mark::PointLook;
 
+pub(crate) use axis::LaidAxis;
 pub(crate) use svg::{STYLE, definitions};
 
 /// Number of colours; larger colour numbers begin again with the first colour.

@@ -3,9 +3,30 @@
 use super::{CellValue, ColumnKind, TableCell, TypedTable};
 
 impl TypedTable {
-    /// The table without columns that are 0 or empty in every row, and the sentence that names those columns; `None` if
+    /// The table without columns that are 0 or empty in every row, and the sentence that names those of figures; `None` if
     /// there are none. A table of one row, or of one column of figures, keeps all.
     pub(super) fn without_empty_columns(&self) -> (Self, Option<String>) {
+        self.without_blank_columns().without_empty_figures()
+    }
+
+    /// The table without columns of words that have no word.
+    fn without_blank_columns(&self) -> Self {
+        let is_blank = |n: usize| match &self.columns[n].kind {
+            ColumnKind::Text => self.rows.iter().all(|row| match &row[n].value {
+                CellValue::Missing => true,
+                CellValue::Text(text) => text.is_empty(),
+                _ => false,
+            }),
+            _ => false,
+        };
+        if self.rows.is_empty() {
+            return self.clone();
+        }
+        self.keep_columns(|n| !is_blank(n))
+    }
+
+    /// The table without columns of figures that are 0 or missing in every row, and the sentence that names them.
+    fn without_empty_figures(&self) -> (Self, Option<String>) {
         let figures = self.columns.iter().filter(|column| column.kind != ColumnKind::Text).count();
         if self.rows.len() < 2 || figures < 2 {
             return (self.clone(), None);
@@ -83,6 +104,15 @@ mod tests {
             said.as_deref(),
             Some("Not shown, 0 in every row: hibernated. Not shown, empty in every row: late.")
         );
+        let blank = TypedTable::new([TableColumn::text("role"), TableColumn::text("name")])
+            .with([TableCell::text(""), TableCell::text("x")])
+            .with([TableCell::missing(), TableCell::text("y")]);
+        let (shown, said) = blank.without_empty_columns();
+        assert_eq!((shown.columns.len(), said), (1, None), "a column without a word is left out");
+        let moved = table.clone().with_column_at("VMs", 0);
+        assert_eq!(moved.columns[0].heading, "VMs");
+        assert_eq!(moved.rows[1][0].value, CellValue::Count(3));
+        assert_eq!(table.clone().with_column_at("none", 0), table);
         let one = TypedTable::new(columns()).with(row("a", 1, 0));
         assert_eq!(one.without_empty_columns(), (one.clone(), None));
         let none = TypedTable::new(columns()).with(row("a", 0, 0)).with(row("b", 0, 0));

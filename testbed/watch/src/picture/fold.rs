@@ -151,11 +151,12 @@ impl RunPicture {
             return;
         }
         self.sampled = Some(is);
-        let WorkCounts { waiting, running, done, failed } = tally;
+        let WorkCounts { waiting, running, done, failed, terminated } = tally;
         let (cost, rate) = (fleet.cost_usd, fleet.usd_per_hour);
         let (t, spot, on_demand) = (seconds(now), fleet.spot, fleet.on_demand);
-        let sample = ("sample", t, waiting, running, done, spot, on_demand, cost, rate, failed);
-        self.changes.say(sample);
+        self.changes.say((
+            "sample", t, waiting, running, done, spot, on_demand, cost, rate, failed, terminated,
+        ));
     }
 
     fn add_report(&mut self, record: &RunRecord, report: &Report, step: &Step) {
@@ -520,7 +521,7 @@ const fn mode_name(mode: Mode) -> &'static str {
 /// - `["checkpoint", t, task, vm, bytes, real_held_s, part]`
 /// - `["act", t, action, target, [vm, …], by]`
 /// - `["fidelity", t, task, promised_s, took_s]`
-/// - `["sample", t, waiting, running, done, spot, on_demand, cost_usd, usd_per_hour, failed]`
+/// - `["sample", t, waiting, running, done, spot, on_demand, cost_usd, usd_per_hour, failed, terminated]`
 /// - `["over", t, complete, cancelled]`
 #[derive(Clone, Debug, Default)]
 pub struct PictureChanges {

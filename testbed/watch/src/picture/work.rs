@@ -17,16 +17,18 @@ pub(super) struct PictureWork {
     waiting: u64,
     done: u64,
     failed: u64,
+    terminated: u64,
 }
 
-/// Number of tasks that wait, run, are done, and have failed for good, and of requests that were
-/// refused or whose VM ended too early.
+/// Number of tasks that wait, run, are done, and have failed for good. A request failed if it was refused; if its VM ended
+/// too early, it was terminated: the words of reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WorkCounts {
     pub(super) waiting: u64,
     pub(super) running: u64,
     pub(super) done: u64,
     pub(super) failed: u64,
+    pub(super) terminated: u64,
 }
 
 /// State of a task that leaves its VM.
@@ -71,7 +73,7 @@ impl PictureWork {
     /// Closes a request whose VM has ended, after the whole requested time (`is_done`) or before.
     pub(super) const fn request_ended(&mut self, is_done: bool) {
         self.served = self.served.saturating_sub(1);
-        *(if is_done { &mut self.done } else { &mut self.failed }) += 1;
+        *(if is_done { &mut self.done } else { &mut self.terminated }) += 1;
     }
 
     /// Counts a refused request as failed: its customer doesn't request it again.
@@ -106,7 +108,13 @@ impl PictureWork {
 
     pub(super) fn tally(&self) -> WorkCounts {
         let running = self.running.len() as u64 + self.served;
-        WorkCounts { waiting: self.waiting, running, done: self.done, failed: self.failed }
+        WorkCounts {
+            waiting: self.waiting,
+            running,
+            done: self.done,
+            failed: self.failed,
+            terminated: self.terminated,
+        }
     }
 }
 
@@ -124,6 +132,9 @@ mod tests {
         (0..3).for_each(|_| work.granted());
         work.request_ended(true);
         work.request_ended(false);
-        assert_eq!(work.tally(), WorkCounts { waiting: 0, running: 1, done: 1, failed: 2 });
+        assert_eq!(
+            work.tally(),
+            WorkCounts { waiting: 0, running: 1, done: 1, failed: 1, terminated: 1 }
+        );
     }
 }

@@ -7,7 +7,7 @@ import { DONE, History, RUNNING, WAITING, isOfUser } from "./history.js";
 import { Playhead, RunClock } from "./clock.js";
 import { howEnded } from "./hit.js";
 import { SCALES, View } from "./view.js";
-import { marketOf, vmsByMarket } from "./market.js";
+import { marketOf, marketWords, vmsByMarket } from "./market.js";
 import { nameOf } from "./find.js";
 import { isCrowded, vcpusUsed } from "./strip.js";
 import { usageShown, wholeUsage } from "./usage.js";
@@ -117,12 +117,21 @@ test("costs grow between samples, and stop with the run", () => {
   assert.equal(figuresAt(history, 90).cost, figuresAt(history, 500).cost);
 });
 
+test("the markets of a provider's customers have the words of its reports", () => {
+  const usage = { ondemand: 12, spot: 16, burstable: 0 };
+  assert.equal(marketWords(usage, String, { isProvider: true }), "12 normal, 16 preemptible");
+  assert.equal(marketWords(usage, String, { isProvider: false }), "12 on demand, 16 spot");
+});
+
 test("requests that failed are not done", () => {
   const history = whole([[["sample", 1, 2, 5, 1700, 3, 2, 10, 0.5, 73], ["sample", 2, 2, 5, 1701, 3, 2, 10, 0.5]]]);
   const { done, failed, running } = figuresAt(history, 1);
   assert.deepEqual([done, failed, running], [1700, 73, 5]);
   // A log of before says of none that it failed.
   assert.equal(figuresAt(history, 2).failed, 0);
+  history.apply([["sample", 3, 2, 5, 1701, 3, 2, 10, 0.5, 73, 12]]);
+  const { failed: refused, terminated } = outcomesAt(history, 3, "request");
+  assert.deepEqual([refused, terminated], [73, 12], "whose VM ended early has not failed: it was terminated");
 });
 
 test("a host without limits is said to have none, and a provider with customers alone has a revenue", () => {
@@ -225,7 +234,7 @@ test("what is not done when the run is over failed, as in its summary", () => {
   const { failed, givenUp, waiting, running } = outcomesAt(history, 5, "task");
   assert.deepEqual([failed, givenUp, waiting, running], [1, 0, 2, 1]);
   history.apply([["over", 9, false, "cancelled"]]);
-  assert.deepEqual(outcomesAt(history, 9, "task"), { done: 3, waiting: 0, running: 0, failed: 4, givenUp: 3 });
+  assert.deepEqual(outcomesAt(history, 9, "task"), { done: 3, waiting: 0, running: 0, failed: 4, terminated: 0, givenUp: 3 });
   assert.equal(outcomesAt(history, 5, "task").failed, 1, "it was not over then");
   assert.equal(outcomesAt(history, 9, "request").failed, 1, "a request that is open has not failed");
   assert.equal(outcomesAt(new History(), 9, "task"), null);

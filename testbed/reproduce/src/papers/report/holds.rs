@@ -48,9 +48,13 @@ pub(super) fn marks(done: &FinishedReproduction) -> Vec<ClaimMark> {
             (Some(x), None) => format!("{}: {x:.2}", of.claim.says),
             (None, _) => of.claim.says.clone(),
         };
+        let is_percent = of.claim.measure.is_percent();
         let is_each = of.claim.is_about_each();
         let (mean, holds) = (of.ours.mean, values_that_hold(said(&of.claim)));
         let bounds = holds.filter(|_| !is_each).map_or_else(String::new, bounds_in_words);
+        let sign = of.claim.figure.first().zip(holds).filter(|_| !is_each);
+        let sign = sign.and_then(|(figure, holds)| sign_in_words(*figure, holds, of.ours.ci95));
+        let bounds = bounds + sign.unwrap_or_default();
         let ours = match of.ours.ci95 {
             // The paragraph counts the cells.
             _ if is_each => capitalise(&of.how),
@@ -60,7 +64,13 @@ pub(super) fn marks(done: &FinishedReproduction) -> Vec<ClaimMark> {
         let interval = of.ours.ci95.filter(|_| !is_each);
         let printed = of.claim.figure.first().copied();
         let range = holds.zip(interval);
-        let range = range.map(|(holds, interval)| ClaimRange { holds, printed, mean, interval });
+        let range = range.map(|(holds, interval)| ClaimRange {
+            holds,
+            printed,
+            mean,
+            interval,
+            is_percent,
+        });
         Some(ClaimMark { number, verdict, says, ours, range, how: claim_paragraph(done, of) })
     };
     (1..).zip(&done.ours.claims).filter_map(mark).collect()
@@ -75,6 +85,26 @@ fn values_that_hold(said: Said) -> Option<(f64, f64)> {
             Some((above.unwrap_or(f64::NEG_INFINITY), below.unwrap_or(f64::INFINITY)))
         }
     }
+}
+
+/// What our interval tells of the sign of a printed figure, if the figure's tolerance reaches beyond 0 and so has room for the
+/// opposite of what is printed; `None` if the tolerance does not reach so far.
+fn sign_in_words(
+    figure: f64,
+    (low, high): (f64, f64),
+    interval: Option<(f64, f64)>,
+) -> Option<&'static str> {
+    let is_beyond = if figure > 0.0 { low < 0.0 } else { figure < 0.0 && high > 0.0 };
+    let is_shown = interval.is_some_and(|(from, until)| match figure > 0.0 {
+        true => from > 0.0,
+        false => until < 0.0,
+    });
+    is_beyond.then_some(match is_shown {
+        true => "; the tolerance reaches beyond 0, our interval does not",
+        false => {
+            "; the tolerance and our interval reach beyond 0, so that the direction is not shown"
+        }
+    })
 }
 
 /// The values for which a claim holds, in words, with decimals enough for its width.
@@ -127,6 +157,19 @@ fn claim_paragraph(done: &FinishedReproduction, of: &JudgedClaim) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A figure of 11.82 with a tolerance of 15 points may be -3: whether the sign is the paper's is said apart.
+    #[test]
+    fn a_tolerance_beyond_zero_is_said_with_what_is_shown_of_the_sign() {
+        let words = |figure, holds, interval| sign_in_words(figure, holds, Some(interval));
+        let shown = words(11.82, (-3.18, 26.82), (14.0, 15.0)).unwrap_or_default();
+        assert!(shown.ends_with("our interval does not"), "{shown}");
+        let open = words(1.92, (-13.08, 16.92), (-0.8, 6.9)).unwrap_or_default();
+        assert!(open.ends_with("the direction is not shown"), "{open}");
+        assert_eq!(words(44.37, (29.37, 59.37), (59.2, 63.7)), None);
+        let below = words(-2.0, (-17.0, 13.0), (-4.0, -1.0)).unwrap_or_default();
+        assert!(below.ends_with("our interval does not"), "{below}");
+    }
 
     #[test]
     fn what_a_claim_takes_to_hold_is_said_with_digits_enough() {

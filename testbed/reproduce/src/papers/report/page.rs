@@ -16,8 +16,14 @@ use super::{best, holds, plots, tables};
 
 /// Explanation of the drawings beside claims.
 const ABOUT_RANGES: &str = "Beside a claim: a band where it holds, a ring at the paper's figure, and our mean with its 95 % \
-    interval. It holds if the whole interval is in the band, fails if none of it is, and is open between. A click shows \
-    the paper's words, and how each was judged.";
+    interval. All claims in per cent have the same axis. A claim holds if the whole interval is in the band, fails if none of \
+    it is, and is open between.";
+
+/// What a reader of a screen does with the list of claims.
+const CLICK_CLAIM: &str = "A click on a claim shows the paper's words, and how it was judged.";
+
+/// Place of the column of verdicts in a page's table of figures: within sight on a phone.
+const VERDICT: usize = 2;
 
 /// Explanation of the table of factors.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -75,7 +81,11 @@ pub(super) fn page(done: &FinishedReproduction) -> HtmlPage {
     let about = if has_range { ABOUT_RANGES } else { "" };
     page.section(
         "Claims: the paper's words, and ours",
-        [PageBlock::text(about), PageBlock::Claims(claims)],
+        [
+            PageBlock::text(about),
+            PageBlock::Hint(if claims.is_empty() { "" } else { CLICK_CLAIM }.to_owned()),
+            PageBlock::Claims(claims),
+        ],
     );
     page.section("Figures: printed and ours", figures(done));
     page.detail("Charts of single runs", [PageBlock::Plots(by_run)]);
@@ -100,7 +110,8 @@ pub(super) fn page(done: &FinishedReproduction) -> HtmlPage {
     page.detail("Text and code beside the paper", presets(done));
     page.detail("What could explain a difference", explained(done));
     page.detail("Live runs", live(done));
-    page.detail("Every figure, with its interval", [PageBlock::Table(tables::figures(done))]);
+    let every = tables::figures(done).with_column_at("verdict", VERDICT);
+    page.detail("Every figure, with its interval", [PageBlock::Table(every)]);
     page.detail("The records of prices", price_records(done));
     page.detail("A representative run of each cell", runs(done));
     page.printed_detail("Reproduce", [
@@ -192,7 +203,7 @@ fn figures_of_parts(done: &FinishedReproduction) -> Vec<PageBlock> {
 }
 
 fn figures(done: &FinishedReproduction) -> Vec<PageBlock> {
-    let printed = tables::printed(done);
+    let printed = tables::printed(done).with_column_at("verdict", VERDICT);
     if printed.is_empty() {
         return Vec::new();
     }
@@ -201,27 +212,27 @@ fn figures(done: &FinishedReproduction) -> Vec<PageBlock> {
     let tally =
         |row: &FigureRow| FigureTally::new(&done.ours.rows, Some(&row.metric), row.is_input);
     let table = TypedTable::with_rows(rows.filter(|row| seen.insert((&row.metric, row.is_input))))
-        .column(TableColumn::text("figure"), |row| done.paper.words_of(&row.metric).0)
-        .column(TableColumn::text("role"), |row| if row.is_input { "input" } else { "" })
-        .column(TableColumn::count("printed"), |row| tally(row).all())
-        .column(TableColumn::count("within tolerance"), |row| tally(row).within)
-        .column(TableColumn::count("beyond tolerance"), |row| tally(row).beyond)
+        .column(TableColumn::text("figure"), |row| {
+            let name = done.paper.words_of(&row.metric).0;
+            if row.is_input { format!("{name} (input)") } else { name.to_owned() }
+        })
+        .column(TableColumn::count("within"), |row| tally(row).within)
+        .column(TableColumn::count("beyond"), |row| tally(row).beyond)
         .column(TableColumn::count("open"), |row| tally(row).open)
+        .column(TableColumn::count("printed"), |row| tally(row).all())
         .column(TableColumn::text("as few runs").named("as_printed"), |row| {
             let FigureTally { as_printed, of_few_runs, .. } = tally(row);
             (of_few_runs > 0).then(|| format!("{as_printed} of {of_few_runs} possible"))
         })
         .column(TableColumn::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
-    let reasons = done.paper.reasons().into_iter().map(PageBlock::text);
-    let mut blocks = vec![
-        PageBlock::text(
-            "How many of our figures are within or beyond the tolerance of the printed ones with their whole 95 % \
-             interval. Each has the unit that the paper prints it in. Inputs go into a run and do not come out of \
-             it: they are judged apart and once for each experiment.",
-        ),
-        PageBlock::Table(table.into()),
-    ];
-    blocks.extend(reasons);
+    let about = "How many of our figures are within or beyond the tolerance of the printed ones with their whole 95 % \
+                 interval. Each has the unit that the paper prints it in.";
+    let inputs = "Inputs go into a run and do not come out of it: they are judged apart and once for each experiment.";
+    let has_inputs = done.ours.rows.iter().any(|row| row.is_input && row.verdict.is_some());
+    let inputs = PageBlock::text(if has_inputs { inputs } else { "" });
+    let mut blocks = vec![PageBlock::text(about), inputs, PageBlock::Table(table.into())];
+    let reasons: Vec<_> = done.paper.reasons().into_iter().map(PageBlock::text).collect();
+    blocks.push(PageBlock::Folded("Why these tolerances".to_owned(), reasons));
     blocks.push(PageBlock::Folded("Figure by figure".to_owned(), vec![PageBlock::Table(printed)]));
     blocks
 }

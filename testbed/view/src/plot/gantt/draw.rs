@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use dormouse_units::{Tier, Time};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::super::axis::{AxisScale, LaidAxis};
 use super::super::legend::{Entry, legend};
@@ -13,7 +13,7 @@ use super::super::mark::colour;
 use super::super::svg::{Px, SvgDrawing, text, title};
 use super::super::text::width;
 use super::animate::ChartPlay;
-use super::layout::{GanttLayout, GanttShape, LABELLED, RIGHT};
+use super::layout::{GanttLayout, GanttShape, LABELLED, RIGHT, tier_part};
 use super::{
     BarFill, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, LaneMeasure,
     MarkKind,
@@ -24,6 +24,11 @@ use crate::number::short;
 const MANY_LINKS: usize = 150;
 /// Greatest number of bars of a chart that a page has in a second shape.
 const MOST_ON_A_PHONE: usize = 1_500;
+/// Least height of a bar that has a label, in pixels.
+const LEAST_LABELLED: f64 = 7.9;
+/// Least height of a row in two tiers whose bars have labels of their own; in lower rows a label stands in the middle of all
+/// of the bar's rows.
+const LEAST_IN_TIERS: f64 = 15.0;
 
 impl GanttChart {
     /// The chart as an SVG file of its own.
@@ -32,7 +37,8 @@ impl GanttChart {
         self.draw(None, GanttShape::Wide).file()
     }
 
-    /// The chart as markup for a page: for a wide screen, and, if it has few enough bars, again for a phone's.
+    /// The chart as markup for a page: for a wide screen, and, if it has few enough bars, again for a phone's and for a sheet
+    /// of paper.
     #[must_use]
     pub fn to_markup(&self) -> Markup {
         let wide = self.draw(None, GanttShape::Wide).inline();
@@ -40,7 +46,8 @@ impl GanttChart {
             return wide;
         }
         let narrow = self.draw(None, GanttShape::Narrow).inline();
-        html! { div.on-wide { (wide) } div.on-narrow { (narrow) } }
+        let sheet = without_titles(&self.draw(None, GanttShape::Sheet).inline());
+        html! { div.on-wide { (wide) } div.on-narrow { (narrow) } div.on-sheet { (sheet) } }
     }
 
     /// The chart as it stands, or as a chart that plays.
@@ -60,7 +67,7 @@ impl GanttChart {
         };
         let leads = match shape {
             GanttShape::Wide => vec![lead.clone()],
-            GanttShape::Narrow => lines_of(&lead, wide - RIGHT - 14.0),
+            GanttShape::Narrow | GanttShape::Sheet => lines_of(&lead, wide - RIGHT - 14.0),
         };
         let lead_lines = (0_u32..).zip(&leads);
         let keys_top = 36.0 + lead_lines.clone().map(|_| 14.0).sum::<f64>();
@@ -86,9 +93,13 @@ impl GanttChart {
                 }
             }
             (x.draw("grid", (first, bottom), bottom + 15.0))
+            @if shape == GanttShape::Narrow {
+                // Names stand above rows, where lines of the grid would run through the letters.
+                @for (n, lane) in self.lanes.iter().enumerate() { (name_above(lane, layout.lane(n).0)) }
+            }
             @for (n, lane) in self.lanes.iter().enumerate() {
                 @if let Some(measure) = &lane.measure {
-                    (measure_markup(measure, lane, layout.measure(n, lane), &x, shape == GanttShape::Wide))
+                    (measure_markup(measure, lane, layout.measure(n, lane), &x, shape != GanttShape::Narrow))
                 }
             }
             g.thin-rows[layout.row < 6.0] {
@@ -174,22 +185,27 @@ impl GanttChart {
         html! { path class={ "item " (fill_class(bar.fill)) (below) } d=(d) { (title(&bar.title)) } }
     }
 
-    /// A bar's label, on each of its blocks in the foreground that has room.
+    /// A bar's label, on each of its blocks that has room.
     fn label(&self, bar: &GanttBar, layout: &GanttLayout, x: &LaidAxis) -> Markup {
         let Some(lane) = self.lane(bar.place.lane) else { return Markup::default() };
         let (from, wide) = bar_extent(bar, x);
-        if wide <= width(&bar.label, 9.0) + 5.0 || bar.place.tier == Tier::Background {
+        let (row, size) = (layout.row, layout.shape.label_size());
+        let is_below = bar.place.tier == Tier::Background;
+        if wide <= width(&bar.label, size) + 5.0 || (is_below && row < LEAST_IN_TIERS) {
             return Markup::default();
         }
         let class = format!("in {}", fill_class(bar.fill));
-        let (top, row) = (layout.lane(bar.place.lane).0, layout.row);
+        let top = layout.lane(bar.place.lane).0;
         html! {
             @for rows in &bar.place.rows {
-                @let height = f64::from(rows.end - rows.start) * row;
-                @if height >= 9.5 {
-                    @let first = if lane.has_background && row >= 15.0 { row * 0.62 } else { height };
-                    @let y = top + f64::from(rows.start) * row + first / 2.0 + 3.2;
-                    (text((from + 2.5, y), &class, &bar.label))
+                @let first = top + f64::from(rows.start) * row;
+                @let whole = f64::from(rows.end - rows.start) * row;
+                @let (y, height) = match lane.has_background && row >= LEAST_IN_TIERS {
+                    true => tier_part(bar.place.tier, first, row),
+                    false => (first, whole),
+                };
+                @if height >= LEAST_LABELLED {
+                    (text((from + 2.5, y + height / 2.0 + size * 0.355), &class, &bar.label))
                 }
             }
         }
@@ -224,6 +240,14 @@ impl GanttChart {
         };
         html! { path class=(class) d=(d) marker-end=[end] { (title(&link.title)) } }
     }
+}
+
+/// A drawing without tooltips, which paper does not show.
+fn without_titles(drawing: &Markup) -> Markup {
+    let mut parts = drawing.0.split("<title>");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.split_once("</title>").map_or(part, |(_, rest)| rest));
+    PreEscaped(first + &rest.collect::<String>())
 }
 
 /// The parts of a line of figures, in lines that are at most this many pixels wide.
@@ -296,10 +320,7 @@ fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) ->
             }
         }
         @match layout.lines(n) {
-            _ if layout.shape == GanttShape::Narrow => {
-                (text((14.0, top - 4.0), "head", &lane.name))
-                (text((14.0 + width(&lane.name, 12.0) + 10.0, top - 4.0), "small", &lane.about))
-            }
+            _ if layout.shape == GanttShape::Narrow => {}
             0 => {}
             1 => (text((14.0, top + (height / 2.0 + 4.0).min(11.0)), "", &lane.name)),
             _ => {
@@ -313,6 +334,15 @@ fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) ->
                 (text((layout.left - 6.0, y), "end small", &row.to_string()))
             }
         }
+    }
+}
+
+/// The names of a lane above its rows, on a phone.
+fn name_above(lane: &GanttLane, top: f64) -> Markup {
+    let right = 14.0 + width(&lane.name, 12.0) + if lane.name.is_empty() { 0.0 } else { 10.0 };
+    html! {
+        (text((14.0, top - 4.0), "head halo", &lane.name))
+        (text((right, top - 4.0), "small halo", &lane.about))
     }
 }
 

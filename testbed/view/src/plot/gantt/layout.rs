@@ -11,12 +11,16 @@ pub(super) const RIGHT: f64 = 18.0;
 const NARROW: f64 = 400.0;
 const NAME_ABOVE: f64 = 15.0;
 
-/// Shape of a chart: that of pages and files, with the names of lanes at their left, or that of a phone's screen, with the names
-/// above their rows.
+/// Width of a chart for a sheet of paper, in pixels: about that of a sheet, so that its letters are as high there as here.
+const SHEET: f64 = 760.0;
+
+/// Shape of a chart: that of pages and files, with the names of lanes at their left; that of a phone's screen, with the names
+/// above their rows; or that of a sheet of paper, with the names at their left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GanttShape {
     Wide,
     Narrow,
+    Sheet,
 }
 
 impl GanttShape {
@@ -25,12 +29,27 @@ impl GanttShape {
         match self {
             Self::Wide => WIDTH,
             Self::Narrow => NARROW,
+            Self::Sheet => SHEET,
+        }
+    }
+
+    /// Size of the letters on bars, in pixels: those of a chart that is not made smaller by its page are larger.
+    pub(super) const fn label_size(self) -> f64 {
+        match self {
+            Self::Wide => 9.0,
+            Self::Narrow | Self::Sheet => 10.5,
         }
     }
 }
 /// Height of all rows together in pixels, unless the height of a row would leave the range `ROW`.
 const HEIGHT: f64 = 900.0;
 const ROW: (f64, f64) = (2.5, 15.0);
+/// Greatest height of a row with a background, whose bars have labels, too.
+const TALLEST_IN_TIERS: f64 = 24.0;
+/// How much lower a row may be at most in a chart for a sheet of paper, which has other parts of the page, too.
+const SHEET_LOWER: f64 = 3.0;
+/// Heights of the foreground's and of the background's part of a row, in heights of a row.
+const TIERS: (f64, f64) = (0.56, 0.38);
 /// Height of the quantity over time that is drawn below a lane's rows, in heights of a row; from `LABELLED` pixels on it has
 /// labels.
 const MEASURE: f64 = 1.5;
@@ -55,12 +74,15 @@ pub(super) struct GanttLayout {
 impl GanttLayout {
     pub(super) fn new(gantt: &GanttChart, top: f64, shape: GanttShape) -> Self {
         let all: f64 = gantt.lanes.iter().map(units).sum();
-        let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, ROW.1);
+        let has_background = gantt.lanes.iter().any(|lane| lane.has_background);
+        let tallest = if has_background { TALLEST_IN_TIERS } else { ROW.1 };
+        let tallest = if shape == GanttShape::Sheet { tallest - SHEET_LOWER } else { tallest };
+        let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, tallest);
         // The gap between lanes gives a lane's two lines room where lanes are few.
         let gap = (row * 0.4).min(6.0);
-        let is_wide = shape == GanttShape::Wide;
+        let is_wide = shape != GanttShape::Narrow;
         let (above, least) = match is_wide {
-            true if row >= ROW.1 => (0.0, TWO_LINES),
+            true if row >= ROW.1 - SHEET_LOWER => (0.0, TWO_LINES),
             true => (0.0, 0.0),
             false => (NAME_ABOVE, 0.0),
         };
@@ -110,10 +132,9 @@ impl GanttLayout {
             (rows.start..rows.end).step_by(each as usize).map(move |first| {
                 let y = top + f64::from(first) * row;
                 let h = f64::from(each) * row;
-                match (lane.has_background, place.tier) {
-                    (false, _) => (y, h - (row * 0.1).min(1.0)),
-                    (true, Tier::Foreground) => (y, h * 0.62),
-                    (true, Tier::Background) => (y + h * 0.62, h * 0.3),
+                match lane.has_background {
+                    false => (y, h - (row * 0.1).min(1.0)),
+                    true => tier_part(place.tier, y, h),
                 }
             })
         })
@@ -140,6 +161,14 @@ impl GanttLayout {
         let pitch = height + (self.row * 0.4).min(6.0);
         let every = (NAME / pitch.max(0.1)).ceil().max(1.0) as usize;
         usize::from(n.is_multiple_of(every))
+    }
+}
+
+/// Top and height of a tier's part of a row with a background.
+pub(super) fn tier_part(tier: Tier, top: f64, row: f64) -> (f64, f64) {
+    match tier {
+        Tier::Foreground => (top, row * TIERS.0),
+        Tier::Background => (top + row * TIERS.0, row * TIERS.1),
     }
 }
 
