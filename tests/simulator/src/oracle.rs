@@ -139,7 +139,7 @@ impl Oracle {
             tasks: of.tasks,
             is_open: of.is_open,
             frozen: FrozenVms::new(of.liars.clone()),
-            reports: ReportedDeeds::new(of.liars.clone()),
+            reports: ReportedDeeds::new(of.liars.clone(), of.speedup),
             thawed_credits: ThawedCredits::new(of.liars.clone(), of.speedup),
             lying: LyingHosts::new(of.liars),
             calls: Calls::default(),

@@ -101,6 +101,8 @@ pub enum Deed {
         vm: u32,
         /// The balance, as emulated microseconds of one vCPU.
         balance_us: u64,
+        /// The time of the balance on the run's clock, in emulated microseconds, if it is known.
+        emulated_at_us: Option<u64>,
         /// The time of the report, in real microseconds since the session began.
         at_us: u64,
     },
@@ -109,6 +111,13 @@ pub enum Deed {
         /// The number of the job.
         task: TaskId,
         /// The attempt whose processes leave.
+        attempt: Attempt,
+    },
+    /// A process is about to start that hangs before its work is done.
+    Hangs {
+        /// The task of the process.
+        task: TaskId,
+        /// The attempt that the process belongs to.
         attempt: Attempt,
     },
     /// A dump or restore by CRIU begins on a worker's host, or is over.
@@ -203,12 +212,13 @@ impl Witness {
     pub fn balance_said(
         &self,
         (worker, incarnation): (&str, u64),
-        vm: u32,
-        balance_us: u64,
+        said: &v1::CreditBalance,
         at_us: u64,
     ) {
-        let worker = worker.to_owned();
-        self.tell(Deed::BalanceSaid { worker, incarnation, vm, balance_us, at_us });
+        let (worker, v1::CreditBalance { vm, emulated_us, emulated_at_us }) =
+            (worker.to_owned(), *said);
+        let balance_us = emulated_us;
+        self.tell(Deed::BalanceSaid { worker, incarnation, vm, balance_us, emulated_at_us, at_us });
     }
 
     /// Reports that the process of an attempt is gone, for whatever reason.
@@ -219,6 +229,11 @@ impl Witness {
     /// Reports that the processes of a parallel job are to leave their seats.
     pub fn leaves_seats(&self, task: TaskId, attempt: Attempt) {
         self.tell(Deed::LeavesSeats { task, attempt });
+    }
+
+    /// Reports that a process is about to start that hangs before its work is done.
+    pub fn hangs(&self, task: TaskId, attempt: Attempt) {
+        self.tell(Deed::Hangs { task, attempt });
     }
 
     /// Reports that a dump or restore by CRIU begins on a worker's host, or is over.
@@ -272,6 +287,7 @@ impl std::fmt::Display for Deed {
                 write!(f, "{worker}@{incarnation:x}: {vm} {stands}")
             }
             Self::LeavesSeats { task, attempt } => write!(f, "{task}, {attempt} leaves its seats"),
+            Self::Hangs { task, attempt } => write!(f, "{task}, {attempt} will hang"),
             Self::CriuUsed { worker, incarnation, begins } => {
                 let does = if *begins { "uses" } else { "has used" };
                 write!(f, "{worker}@{incarnation:x} {does} CRIU")
@@ -280,7 +296,7 @@ impl std::fmt::Display for Deed {
                 write!(f, "{task}, {attempt} dies with its VM after {lived_us} µs")
             }
             Self::RemovalRefused { vm } => write!(f, "processes live in the groups of {vm}"),
-            Self::BalanceSaid { worker, incarnation, vm, balance_us, at_us } => {
+            Self::BalanceSaid { worker, incarnation, vm, balance_us, at_us, .. } => {
                 write!(f, "{worker}@{incarnation:x}: vm{vm} has {balance_us} vCPU-µs at {at_us} µs")
             }
             Self::Gone { task, attempt } => write!(f, "gone: {task}, {attempt}"),

@@ -19,8 +19,12 @@ use crate::witness::Deed;
 const ROUNDING_US: u64 = 1_000;
 /// Time for which a process may exist before the worker knows that its launch succeeded, in microseconds.
 const UNKNOWN_US: u64 = 1_000_000;
-/// The words of a report that an attempt was never dumped since CRIU was used for others.
-const BEHIND_OTHERS: &str = "it waited for its turn at CRIU, behind others of its host";
+/// The beginning of a report that a program did no work though it could.
+const HANGS: &str = "it hangs";
+/// The words of a report that an attempt was not dumped before its VM was gone, as others used CRIU.
+const NO_TURN: &str = "its turn at CRIU had not come";
+/// Real time for which an attempt may wait for CRIU that nobody uses, in microseconds.
+const IDLE_CRIU_US: u64 = 100_000;
 
 /// An attempt at a task.
 type AttemptKey = (TaskId, Attempt);
@@ -35,18 +39,26 @@ pub(super) struct ReportedDeeds {
     orders: BTreeMap<AttemptKey, (u64, u64)>,
     /// The work that each restored attempt had done when it began.
     came_with: BTreeMap<AttemptKey, Ppm>,
+    /// Attempts of which a process was to hang.
+    hanging: BTreeSet<AttemptKey>,
     /// Attempts whose end was reported.
     ended: BTreeSet<AttemptKey>,
-    /// Number of dumps and restores under way on the host of each worker's session.
-    criu_uses: BTreeMap<(String, u64), u32>,
+    /// For each attempt that was to be stopped and kept, when that was decided, in emulated microseconds.
+    to_keep: BTreeMap<AttemptKey, u64>,
+    /// When each VM was to be destroyed, in emulated microseconds.
+    destroyed: BTreeMap<u32, u64>,
+    /// Emulated time that passes in a real one.
+    speedup: u32,
+    /// Sessions on whose host CRIU was used since an attempt was last to be kept.
+    criu_used: BTreeSet<(String, u64)>,
     /// Whether a checkpoint was made of each job that left its seats last.
     left_seats: BTreeMap<AttemptKey, bool>,
 }
 
 impl ReportedDeeds {
-    /// A record of a run in which the workers of these names lie.
-    pub(super) fn new(liars: BTreeSet<String>) -> Self {
-        Self { liars, ..Self::default() }
+    /// A record of a run at this speed-up, in which the workers of these names lie.
+    pub(super) fn new(liars: BTreeSet<String>, speedup: u32) -> Self {
+        Self { liars, speedup, ..Self::default() }
     }
 
     /// Checks what a machine or a worker has done.
@@ -56,6 +68,7 @@ impl ReportedDeeds {
                 let done = image.map_or(Ppm::ZERO, |image| image.done);
                 self.came_with.insert((*task, *attempt), done);
             }
+            Deed::Hangs { task, attempt } => drop(self.hanging.insert((*task, *attempt))),
             Deed::LeavesSeats { task, attempt } => {
                 self.left_seats.insert((*task, *attempt), false);
             }
@@ -68,9 +81,8 @@ impl ReportedDeeds {
                 let why = format!("{vm} is to be removed while processes live on it");
                 return Err((Invariant::NothingLeft, why));
             }
-            Deed::CriuUsed { worker, incarnation, begins } => {
-                let uses = self.criu_uses.entry((worker.clone(), *incarnation)).or_default();
-                *uses = if *begins { *uses + 1 } else { uses.saturating_sub(1) };
+            Deed::CriuUsed { worker, incarnation, .. } => {
+                self.criu_used.insert((worker.clone(), *incarnation));
             }
             Deed::DiedWithVm { task, attempt, lived_us }
                 if *lived_us > UNKNOWN_US && self.ended.contains(&(*task, *attempt)) =>
@@ -79,12 +91,9 @@ impl ReportedDeeds {
                     format!("{task}, {attempt} had ended, and a process of it died with its VM");
                 return Err((Invariant::NothingLeft, why));
             }
-            Deed::Obeyed { command, .. } => {
-                if let Some(Command::StartTask(start)) = &command.command
-                    && let (Some(task), Some(at)) = (&start.task, command.emulated_at_us)
-                    && start.plan.is_none()
-                {
-                    self.orders.insert(key_of(task), (at, start.emulated_runtime_us));
+            Deed::Obeyed { worker, incarnation, command, .. } => {
+                if let (Some(ask), Some(at)) = (&command.command, command.emulated_at_us) {
+                    self.note_command((worker, *incarnation), ask, at);
                 }
             }
             Deed::Said { worker, incarnation, report } if !self.liars.contains(worker) => {
@@ -97,6 +106,25 @@ impl ReportedDeeds {
         Ok(())
     }
 
+    /// Notes a command that a worker's session received, which was decided at `at`.
+    fn note_command(&mut self, (worker, incarnation): (&str, u64), ask: &Command, at: u64) {
+        match ask {
+            Command::StartTask(start) if start.plan.is_none() => {
+                if let Some(task) = &start.task {
+                    self.orders.insert(key_of(task), (at, start.emulated_runtime_us));
+                }
+            }
+            Command::StopTask(stop) if stop.keep => {
+                if let Some(task) = &stop.task {
+                    self.to_keep.insert(key_of(task), at);
+                    self.criu_used.remove(&(worker.to_owned(), incarnation));
+                }
+            }
+            Command::DestroyVm(destroyed) => drop(self.destroyed.insert(destroyed.vm, at)),
+            _ => {}
+        }
+    }
+
     /// What is wrong about a report of this worker's session; `None`: nothing.
     fn why_wrong(&mut self, host: &(String, u64), report: &Report) -> Option<String> {
         let (Report::TaskFinished(TaskFinished { task: ended, .. })
@@ -107,21 +135,30 @@ impl ReportedDeeds {
         };
         let key = key_of(ended.as_ref()?);
         self.ended.insert(key);
-        let Report::TaskFinished(finished) = report else { return None };
-        self.why_not_due(key, finished)
+        match report {
+            Report::TaskFinished(finished) => self.why_not_due(key, finished),
+            Report::TaskFailed(failed) => {
+                let is_wrong = failed.why.starts_with(HANGS) && !self.hanging.contains(&key);
+                is_wrong.then(|| format!("that {}, {} hangs, which does not", key.0, key.1))
+            }
+            _ => None,
+        }
     }
 
     /// What is wrong about a report of an attempt that has not ended by it; `None`: nothing.
     fn why_wrong_meanwhile(&self, host: &(String, u64), report: &Report) -> Option<String> {
         match report {
             Report::CheckpointFailed(CheckpointFailed { task, why }) => {
+                let task_vm = task.as_ref()?.vm;
                 let (task, attempt) = key_of(task.as_ref()?);
                 if *why == OvertakenDump.to_string() {
                     let why = "a failed dump of";
                     return Some(format!("{why} {task}, {attempt}, which waits for a thaw alone"));
                 }
-                let is_free = self.criu_uses.get(host).is_none_or(|uses| *uses == 0);
-                (why.contains(BEHIND_OTHERS) && is_free)
+                let asked = *self.to_keep.get(&(task, attempt))?;
+                let waited = self.destroyed.get(&task_vm)?.saturating_sub(asked);
+                let is_long = waited > IDLE_CRIU_US * u64::from(self.speedup);
+                (why.contains(NO_TURN) && is_long && !self.criu_used.contains(host))
                     .then(|| format!("that {task}, {attempt} waited for CRIU, which nobody used"))
             }
             Report::TaskMoved(TaskMoved { task, lost: None, .. }) => {
@@ -180,7 +217,7 @@ mod tests {
     }
 
     fn deeds() -> ReportedDeeds {
-        ReportedDeeds::new(["liar".to_owned()].into())
+        ReportedDeeds::new(["liar".to_owned()].into(), 100)
     }
 
     fn image(done: u32) -> Image {
@@ -248,17 +285,42 @@ mod tests {
 
     #[test]
     fn who_waits_for_criu_waits_for_somebody_who_uses_it() {
-        let mut all = deeds();
-        let uses = |begins| Deed::CriuUsed { worker: "w0".to_owned(), incarnation: 1, begins };
+        let obeyed = |at, command| {
+            let (emulated_at_us, command) = (Some(at), Some(command));
+            let command = v1::Command { emulated_at_us, command, ..v1::Command::default() };
+            let (worker, command) = ("w0".to_owned(), Box::new(command));
+            Deed::Obeyed { worker, incarnation: 1, number: 1, command }
+        };
+        let keeps =
+            |at| obeyed(at, Command::StopTask(v1::StopTask { task: of_task(), keep: true }));
+        let destroyed = |at| obeyed(at, Command::DestroyVm(v1::VmRef { vm: 1 }));
         let failed = || {
-            let why = format!("its VM was gone before its work was kept: {BEHIND_OTHERS}");
+            let why = format!("its VM was gone before its work was kept: {NO_TURN}");
             says("w0", Report::CheckpointFailed(CheckpointFailed { task: of_task(), why }))
         };
-        assert!(all.did(&failed()).is_err());
-        assert_eq!(all.did(&uses(true)), Ok(()));
+        let is_wrong = |deeds_before: &[Deed]| {
+            let mut all = deeds();
+            deeds_before.iter().for_each(|deed| assert_eq!(all.did(deed), Ok(())));
+            all.did(&failed()).is_err()
+        };
+        let uses = Deed::CriuUsed { worker: "w0".to_owned(), incarnation: 1, begins: true };
+        assert!(is_wrong(&[uses.clone(), keeps(0), destroyed(20_000_000)]));
+        assert!(!is_wrong(&[keeps(0), uses, destroyed(20_000_000)]));
+        assert!(!is_wrong(&[keeps(0), destroyed(1_000_000)]), "it was short");
+        assert!(!is_wrong(&[destroyed(20_000_000)]), "nobody wanted it kept");
+    }
+
+    #[test]
+    fn a_program_hangs_that_was_to_hang() {
+        let failed = || {
+            let why = "it hangs: it did no work for 900 ms in which it could run".to_owned();
+            let failed = TaskFailed { task: of_task(), why, ..TaskFailed::default() };
+            says("w0", Report::TaskFailed(failed))
+        };
+        assert!(deeds().did(&failed()).is_err());
+        let mut all = deeds();
+        assert_eq!(all.did(&Deed::Hangs { task: TASK, attempt: ATTEMPT }), Ok(()));
         assert_eq!(all.did(&failed()), Ok(()));
-        assert_eq!(all.did(&uses(false)), Ok(()));
-        assert!(all.did(&failed()).is_err());
     }
 
     #[test]

@@ -20,6 +20,8 @@ struct EarningVm {
     hourly: u64,
     /// The newest balance that was reported, with its time.
     reported: Option<(u64, u64)>,
+    /// The time of that balance on the run's clock, in emulated microseconds.
+    clock_us: Option<u64>,
     /// Since when the machine is frozen, if it is.
     frozen_since: Option<u64>,
     /// Time since the newest balance in which the machine was frozen.
@@ -39,14 +41,25 @@ impl EarningVm {
         }
     }
 
-    /// Takes in a balance of the time `at_us`; returns the most that it can be, if that is less than `balance`.
-    fn see_balance(&mut self, balance: u64, at_us: u64, speedup: u32) -> Option<u64> {
+    /// Takes in a balance of the time `at_us`, and of `clock_us` on the run's clock; returns the most that it can be, if that
+    /// is less than `balance`. After a jump of the run's clock nothing is known: a VM earns while nobody counts.
+    fn see_balance(
+        &mut self,
+        balance: u64,
+        (at_us, clock_us): (u64, Option<u64>),
+        speedup: u32,
+    ) -> Option<u64> {
         if let Some(frozen_since) = &mut self.frozen_since {
             self.frozen_us += at_us.saturating_sub(*frozen_since);
             *frozen_since = at_us;
         }
         let frozen = std::mem::take(&mut self.frozen_us);
+        let clock = std::mem::replace(&mut self.clock_us, clock_us).zip(clock_us);
         let (before, since) = self.reported.replace((balance, at_us))?;
+        let passed = u128::from(at_us.saturating_sub(since) + SLACK_US) * u128::from(speedup);
+        if clock.is_none_or(|(then, now)| u128::from(now.saturating_sub(then)) > passed) {
+            return None;
+        }
         let ran = at_us.saturating_sub(since).saturating_sub(frozen);
         let emulated = u128::from(ran + SLACK_US) * u128::from(speedup);
         let earned = u128::from(self.hourly) * emulated / 3_600_000_000;
@@ -89,12 +102,13 @@ impl ThawedCredits {
                     known.set_frozen(*is_frozen, *at_us);
                 }
             }
-            Deed::BalanceSaid { worker, incarnation, vm, balance_us, at_us }
+            Deed::BalanceSaid { worker, incarnation, vm, balance_us, emulated_at_us, at_us }
                 if !self.liars.contains(worker) =>
             {
                 let known = self.vms.get_mut(&(worker.clone(), *incarnation, *vm));
-                let seen =
-                    |known: &mut EarningVm| known.see_balance(*balance_us, *at_us, self.speedup);
+                let seen = |known: &mut EarningVm| {
+                    known.see_balance(*balance_us, (*at_us, *emulated_at_us), self.speedup)
+                };
                 if let Some(most) = known.and_then(seen) {
                     let why = format!(
                         "{worker} reports {balance_us} vCPU-µs of credits of vm{vm}; {most} are most"
@@ -117,7 +131,8 @@ mod tests {
         const SEC: u64 = 1_000_000;
         let mut vm = EarningVm { hourly: 36 * SEC, ..EarningVm::default() };
         let balances = |vm: &mut EarningVm, all: [(u64, u64); 2]| {
-            all.map(|(balance, secs)| vm.see_balance(balance, secs * SEC, 100))
+            let clock = |secs| (secs * SEC, Some(100 * secs * SEC));
+            all.map(|(balance, secs)| vm.see_balance(balance, clock(secs), 100))
         };
         // What was frozen before anything was reported does not count. An emulated hour is 36 s.
         vm.set_frozen(true, 0);
@@ -130,6 +145,9 @@ mod tests {
         vm.set_frozen(true, 110 * SEC);
         vm.set_frozen(false, 130 * SEC);
         let most = 93 * SEC + (16 * SEC + SLACK_US);
-        assert_eq!(vm.see_balance(113 * SEC, 144 * SEC, 100), Some(most));
+        let later = (144 * SEC, Some(14_400 * SEC));
+        assert_eq!(vm.see_balance(113 * SEC, later, 100), Some(most));
+        let after_a_jump = (145 * SEC, Some(90_000 * SEC));
+        assert_eq!(vm.see_balance(999 * SEC, after_a_jump, 100), None);
     }
 }

@@ -213,8 +213,7 @@ impl ReportSender {
             self.shared.witness().said((worker, *incarnation), &report);
             if let Some(report::Report::Credits(said)) = &report.report {
                 let whose = (worker.as_str(), *incarnation);
-                let (balance, at_us) = (said.emulated_us, self.session_us());
-                self.shared.witness().balance_said(whose, said.vm, balance, at_us);
+                self.shared.witness().balance_said(whose, said, self.session_us());
             }
             // The session ends before the VMs only when nobody wants reports any more.
             let _ = self.reports.send(report);

@@ -105,6 +105,9 @@ impl<U: Uplink> LaunchSteps for SimulatedVm<U> {
             .first()
             .map_or(0, |seat| self.kernel.look(|vcpus| vcpus.charged_ns(seat.vcpu, seat.slot)));
         let args = order.start.program.as_ref().map_or(&[][..], |program| &program.args).to_vec();
+        if program.will_hang() {
+            self.host.witness().hangs(order.key.0, order.key.1);
+        }
         let new = NewProcess { key: order.key, args, program };
         let pid = self.kernel.start(new).ok_or("the groups of its VM are gone")?;
         let (witness, (task, attempt)) = (self.host.witness(), order.key);

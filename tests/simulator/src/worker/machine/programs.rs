@@ -145,6 +145,11 @@ impl SimulatedProgram {
         }
     }
 
+    /// Whether the program hangs before its work is done.
+    pub(in crate::worker) const fn will_hang(&self) -> bool {
+        matches!(self.doom, Some(Doom::Hangs(_)))
+    }
+
     /// Whether the program's work is done.
     pub(in crate::worker) fn is_through(&self) -> bool {
         let ends = matches!(self.stage, Stage::Lingers(_) | Stage::Over(ProcessEnd::Exited(_)));

@@ -44,7 +44,7 @@ impl VmOwner {
             return None;
         }
         if self.lives.attempt_phase(attempt.key) != Some(AttemptPhase::Dumping) {
-            return Some("it waited for its turn at CRIU, behind others of its host".to_owned());
+            return Some("its turn at CRIU had not come".to_owned());
         }
         let written = to_mib(self.context.machine.unfinished_bytes(&attempt.name));
         let memory = attempt.process.as_ref().and_then(|process| process.resident_bytes());
