@@ -3,7 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, TcpStream as StdStream},
+    net::{
+        Ipv4Addr, SocketAddr, TcpListener as StdListener, TcpStream as StdStream,
+        ToSocketAddrs as _,
+    },
     ops::RangeInclusive,
     sync::Arc,
     time::Duration,
@@ -51,7 +54,8 @@ pub struct RelayOrder {
     pub(crate) vm: u32,
     /// Address of the cell's VM.
     pub own: Ipv4Addr,
-    /// Address on the host at which the provider's API answers; `None`: the cell's programs can't call it.
+    /// Address at which the provider's API answers, an unspecified IP being that of the coordinator's host; `None`: the cell's
+    /// programs can't call it.
     pub api: Option<SocketAddr>,
     /// Address on the host at which open ports are reached; `None`: none can be.
     pub public: Option<Ipv4Addr>,
@@ -59,6 +63,21 @@ pub struct RelayOrder {
     pub(crate) network: Option<CellNetwork>,
     /// True if the cell has an ssh server.
     pub(crate) has_ssh: bool,
+}
+
+impl RelayOrder {
+    /// The order with the IP address of the host of the coordinator, whose address is `host:port`, where the API is on that host.
+    /// Blocks while the host's name is resolved.
+    ///
+    /// # Errors
+    ///
+    /// The name can't be resolved.
+    pub(crate) fn with_api_found(self, coordinator: &str) -> io::Result<Self> {
+        let Some(api) = self.api.filter(|api| api.ip().is_unspecified()) else { return Ok(self) };
+        let mut there = coordinator.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+        there.set_port(api.port());
+        Ok(Self { api: Some(there), ..self })
+    }
 }
 
 /// The ways into and out of a cell, which end when this is dropped.

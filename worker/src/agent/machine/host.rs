@@ -303,6 +303,8 @@ impl CellMachine for HostVm {
             let opening = spawn_blocking(move || {
                 let _entered = runtime.enter();
                 self.host.uplink.begin(&self.host.switch);
+                let order = order.with_api_found(&self.host.prepared.coordinator);
+                let order = order.map_err(|error| format!("the provider's API: {error}"))?;
                 let cell = self.groups.cell().filter(|cell| cell.has_network());
                 let cell = cell.ok_or_else(|| "the cell shares its host's network".to_owned())?;
                 CellRelays::open(cell, &self.host.switch, order, warn)
