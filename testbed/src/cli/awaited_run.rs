@@ -74,7 +74,8 @@ fn note_refusal(run: &Path, why: &str) {
 pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     let is = |word: &str| words.iter().any(|typed| typed == word);
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| &pair[1]);
-    let has_waiting = (is("coordinator") && is("--resume")) || (is("ec2") && is("--listen-workers"));
+    let has_waiting =
+        (is("coordinator") && is("--resume")) || (is("ec2") && is("--listen-workers"));
     if let (Some(out), true) = (out, has_waiting) {
         note_refusal(Path::new(out), why);
     }

@@ -255,8 +255,7 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
 /// Loads the experiment whose cloud is called. Its clock begins at the date of its prices, or at the beginning of 2026.
 fn opened(args: &Ec2Args, name: &str) -> Result<LoadedExperiment, Failure> {
     experiment_keys::check(&args.set)?;
-    let options =
-        [("--seed", "seed", &args.seed), ("--workers", "live.workers", &args.workers)];
+    let options = [("--seed", "seed", &args.seed), ("--workers", "live.workers", &args.workers)];
     let given = options.into_iter().filter_map(|(option, path, value)| {
         Some(Override { option, path: path.to_owned(), value: value.clone()? })
     });
@@ -338,6 +337,29 @@ mod tests {
         for line in ["--clock manual", "--clock paced 5", "x.toml --clock manual 5"] {
             assert_eq!(read(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn workers_are_of_live_runs() {
+        #[derive(clap::Parser)]
+        struct Ec2CommandLine {
+            #[command(flatten)]
+            args: Ec2Args,
+        }
+        let refused = |line: &str| {
+            let words = ["ec2", "j60"].into_iter().chain(line.split(' '));
+            let args = <Ec2CommandLine as clap::Parser>::try_parse_from(words);
+            let args = args.unwrap_or_else(|error| panic!("{error}")).args;
+            match serve_experiment(&args) {
+                Err(Failure::BadInput(why)) => why,
+                done => panic!("{line}: {done:?}"),
+            }
+        };
+        for line in ["--workers 3", "--clock manual --listen-workers 0.0.0.0"] {
+            assert!(refused(line).contains("add --clock live"), "{}", refused(line));
+        }
+        let wrong = refused("--clock live --workers 0");
+        assert!(wrong.contains("--workers"), "{wrong}");
     }
 
     #[test]

@@ -194,3 +194,17 @@ async fn supervised(
         (done, _) => Ok(done?),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_of_other_hosts_find_the_api_on_the_host_that_they_dial() {
+        let reached = |inner: [u8; 4]| as_workers_reach((inner, 7000).into()).to_string();
+        assert_eq!(reached([127, 0, 0, 1]), "127.0.0.1:7000");
+        for elsewhere in [[0, 0, 0, 0], [10, 0, 0, 5]] {
+            assert_eq!(reached(elsewhere), "0.0.0.0:7000");
+        }
+    }
+}

@@ -114,11 +114,8 @@ impl Endpoint {
             _ => self.address.to_string(),
         };
         let url = format!("http://{host}");
-        let names = [
-            (METADATA_VARIABLE, &url),
-            ("GCE_METADATA_HOST", &host),
-            ("GCE_METADATA_IP", &host),
-        ];
+        let names =
+            [(METADATA_VARIABLE, &url), ("GCE_METADATA_HOST", &host), ("GCE_METADATA_IP", &host)];
         names.map(|(name, value)| (name.to_owned(), value.clone())).to_vec()
     }
 

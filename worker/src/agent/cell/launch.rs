@@ -135,9 +135,8 @@ fn check_config(cell: &v1::InstanceCell) -> Result<(), String> {
 /// Checks the addresses and the network by which a cell is reached, and by which it reaches the API.
 fn check_ways(cell: &v1::InstanceCell) -> Result<(), String> {
     let of_api = cell.api.as_ref().map(|api| api.address.parse::<SocketAddr>());
-    let is_allowed = |api: SocketAddr| {
-        api.ip().is_loopback() || (api.ip().is_unspecified() && api.port() > 0)
-    };
+    let is_allowed =
+        |api: SocketAddr| api.ip().is_loopback() || (api.ip().is_unspecified() && api.port() > 0);
     if of_api.is_some_and(|api| !api.is_ok_and(is_allowed)) {
         let why = "an API that is neither on this host's loopback nor on the coordinator's host";
         return Err(why.to_owned());

@@ -367,6 +367,22 @@ mod tests {
         assert_eq!(found.collect::<Vec<_>>(), [(8080, (own, 8080).into())]);
     }
 
+    #[test]
+    fn the_api_is_on_this_host_or_on_the_coordinator_s() {
+        let own = Ipv4Addr::new(10, 0, 0, 9);
+        let order = |api: &str| {
+            let api = Some(api.parse().unwrap());
+            RelayOrder { vm: 0, own, api, public: None, network: None, has_ssh: false }
+        };
+        let api = |api: &str, coordinator: &str| {
+            order(api).with_api_found(coordinator).unwrap().api.unwrap().to_string()
+        };
+        assert_eq!(api("127.0.0.1:7000", "10.0.0.5:7380"), "127.0.0.1:7000");
+        assert_eq!(api("0.0.0.0:7000", "10.0.0.5:7380"), "10.0.0.5:7000");
+        assert_eq!(api("0.0.0.0:7000", "[fd00::5]:7380"), "[fd00::5]:7000");
+        order("0.0.0.0:7000").with_api_found("nowhere").unwrap_err();
+    }
+
     #[tokio::test]
     async fn bytes_are_carried_both_ways_until_the_relays_end() {
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
