@@ -34,7 +34,8 @@ def main(folder):
     first = wait_for(head, "the first task of").split()[-3]
     interrupt(workers[first])
     print("a worker is interrupted", flush=True)
-    print(wait_for(head, "the sum is"), flush=True)
+    for text in ["a worker is lost", "the sum is"]:
+        print(wait_for(head, text), flush=True)
 
 
 main(sys.argv[1])
