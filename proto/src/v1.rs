@@ -358,7 +358,8 @@ pub struct SetNetwork {
 /// The provider's API for programs in a cell.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct InstanceApi {
-    /// Address and port of the API on the worker's host; an address of loopback.
+    /// Address and port of the API: on the worker's host, with an address of loopback, or on the coordinator's host, with
+    /// 0.0.0.0.
     #[prost(string, tag = "1")]
     pub address: ::prost::alloc::string::String,
     /// The region of the instance.

@@ -72,7 +72,7 @@ pub struct GrantedRole {
     pub profile: String,
     /// The credentials.
     pub key: RoleKey,
-    /// Address on the instance's host at which the API answers instances.
+    /// Address at which the API answers instances: on the instance's host, or with an unspecified IP on the coordinator's.
     pub api: SocketAddr,
 }
 
@@ -199,7 +199,8 @@ impl ApiDesk {
         self.secret = Some(secret);
     }
 
-    /// Sets the address on the hosts of a live run at which instances call the API.
+    /// Sets the address at which the workers of a live run reach the API for instances: on their own host, or with an unspecified IP
+    /// on the coordinator's host.
     pub fn set_inner_api(&mut self, address: SocketAddr) {
         self.inner_api = Some(address);
     }

@@ -101,14 +101,14 @@ impl<S: CloudSession + 'static> Ec2Endpoint<S> {
         Ok(Self { listener, address, inner: None, site: Arc::new(site) })
     }
 
-    /// Opens a second port, of loopback, for the programs of instances: each request has to be signed with the credentials of an
-    /// instance's role. Returns its address.
+    /// Opens a second port, at this IP address, for the programs of instances: each request has to be signed with the credentials of
+    /// an instance's role. Returns its address.
     ///
     /// # Errors
     ///
     /// [`EndpointError`].
-    pub async fn open_inner(&mut self) -> Result<SocketAddr, EndpointError> {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    pub async fn open_inner(&mut self, ip: IpAddr) -> Result<SocketAddr, EndpointError> {
+        let listen = SocketAddr::from((ip, 0));
         let refused = |source| EndpointError::Listen { listen, source };
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;

@@ -123,7 +123,7 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
 const PORTS: (u16, u16) = (7380, 7381);
 
 /// Parses an address on which to listen for workers.
-fn listen_at(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn listen_at(text: &str) -> Result<SocketAddr, String> {
     address_at(text, PORTS.0)
 }
 

@@ -1,7 +1,7 @@
 //! Decides whether workers should still wait for a run whose coordinator the same command starts again and again.
 //! Workers stop waiting if the run is over or the coordinator refused it. A coordinator with `--resume`, which never
-//! replaces a finished run, notes this in files beside the run's folder. Results of an earlier run alone are no such
-//! sign, since its coordinator may not have started yet.
+//! replaces a finished run, and `dormouse ec2 --listen-workers` note this in files beside the run's folder. Results of an
+//! earlier run alone are no such sign, since its coordinator may not have started yet.
 
 use std::ffi::OsString;
 use std::fs;
@@ -48,8 +48,16 @@ pub(super) fn remove_notes(run: &Path) {
     }
 }
 
+/// Notes beside a run's folder how its coordinator has ended: that the run was refused, or that it is over.
+pub(super) fn note_end(run: &Path, done: &Result<(), Failure>) {
+    match done {
+        Err(Failure::BadInput(why)) => note_refusal(run, why),
+        _ => note_over(run),
+    }
+}
+
 /// Writes a file beside a run's folder that says that the run is over; writes nothing if the run has no summary.
-pub(super) fn note_over(run: &Path) {
+fn note_over(run: &Path) {
     if let Some(hash) = hash_of_summary(run) {
         // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
         let _ = fs::write(over_file(run), format!("{hash}\n"));
@@ -57,7 +65,7 @@ pub(super) fn note_over(run: &Path) {
 }
 
 /// Writes a file beside a run's folder that says why the coordinator refuses the run.
-pub(super) fn note_refusal(run: &Path, why: &str) {
+fn note_refusal(run: &Path, why: &str) {
     // What can't be written there nobody waits for: the refusal itself is said anyway.
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
 }
@@ -66,7 +74,9 @@ pub(super) fn note_refusal(run: &Path, why: &str) {
 pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     let is = |word: &str| words.iter().any(|typed| typed == word);
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| &pair[1]);
-    if let (Some(out), true) = (out, is("coordinator") && is("--resume")) {
+    let has_waiting =
+        (is("coordinator") && is("--resume")) || (is("ec2") && is("--listen-workers"));
+    if let (Some(out), true) = (out, has_waiting) {
         note_refusal(Path::new(out), why);
     }
 }

@@ -18,6 +18,7 @@ use dormouse_worker::agent::find_ssh_server;
 use tokio::runtime::Builder;
 
 use super::args::Say;
+use super::awaited_run::{note_end, remove_notes};
 use super::ec2_args::Ec2Args;
 use super::experiment_keys;
 use super::failure::Failure;
@@ -31,15 +32,28 @@ use crate::said;
 /// The date at which a run begins if its prices have no dates: 2026-01-01, in seconds since 1970.
 const DEFAULT_BEGIN: i64 = 1_767_225_600;
 
-/// Serves the cloud of an experiment.
+/// Serves the cloud of an experiment. A run that listens for workers leaves a note for those that wait for it, as `dormouse
+/// coordinator` does.
 pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
+    let run = args.out.as_deref().filter(|_| args.listen_workers.is_some());
+    run.iter().for_each(|run| remove_notes(run));
+    let done = serve_experiment(args);
+    run.iter().for_each(|run| note_end(run, &done));
+    done
+}
+
+fn serve_experiment(args: &Ec2Args) -> Result<(), Failure> {
     args.inputs.apply()?;
     let (name, clock) = experiment_and_clock(args)?;
     let secrets = args.secret_file.as_deref().map(AccessSecrets::read).transpose();
     let secrets = secrets.map_err(|error| Failure::BadInput(error.to_string()))?;
     let mut loaded = opened(args, name)?;
     let claimed = match clock {
-        ClockMode::Live(speedup) => runs_live(&mut loaded, speedup)?,
+        ClockMode::Live(speedup) => runs_live(&mut loaded, speedup, args.listen_workers.is_some())?,
+        ClockMode::Paced(_) | ClockMode::Manual if needs_live(args) => {
+            let why = "--workers and --listen-workers are of live runs: add --clock live";
+            return Err(Failure::BadInput(why.to_owned()));
+        }
         ClockMode::Paced(_) | ClockMode::Manual => None,
     };
     if !args.quiet {
@@ -75,6 +89,11 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     end(Say { quiet: args.quiet, json: false }, &results, staging)
 }
 
+/// Whether an option is given that only a live run has.
+const fn needs_live(args: &Ec2Args) -> bool {
+    args.workers.is_some() || args.listen_workers.is_some()
+}
+
 /// The run in a folder, continued from its log after it was killed.
 fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedCloud), Failure> {
     let dir = folder.display();
@@ -103,7 +122,7 @@ fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedC
     }
 }
 
-/// Serves the cloud of a live run, whose instances run on workers of this host, until a signal ends the run.
+/// Serves the cloud of a live run, whose instances run on workers, until a signal ends the run.
 fn serve_live(
     args: &Ec2Args,
     header: &LogHeader,
@@ -116,7 +135,9 @@ fn serve_live(
             "--resume is not played with --clock live: begin the run anew, with another --out";
         return Err(Failure::BadInput(why.to_owned()));
     }
-    preflight::check(&header.experiment.name, false, say)?;
+    if args.listen_workers.is_none() {
+        preflight::check(&header.experiment.name, false, say)?;
+    }
     let began = Instant::now();
     let mut staging =
         StagedFolder::begin_in_place(folder, ReplacedContent::by(header, args.force))?;
@@ -126,14 +147,17 @@ fn serve_live(
         rehearsal: rehearse_calls(header),
         submissions: Vec::new(),
         requests: Vec::new(),
-        listen: ANY_PORT,
-        local_workers: header.experiment.live.workers,
+        listen: args.listen_workers.unwrap_or(ANY_PORT),
+        local_workers: match args.listen_workers {
+            Some(_) => 0,
+            None => header.experiment.live.workers,
+        },
         out: staging.path().to_path_buf(),
         resume: false,
         page: None,
         sources: Sources::new(),
     };
-    super::log::begin(false, Some(staging.path()));
+    super::log::begin(args.listen_workers.is_some() && !args.quiet, Some(staging.path()));
     let conducted = conduct_calls(conduct, endpoint, |url| {
         // Whoever does not read it can still call the endpoint.
         let _ = print(&format!("AWS_ENDPOINT_URL={url}"));
@@ -148,10 +172,12 @@ fn serve_live(
 }
 
 /// Makes an experiment one whose instances run, at this speed-up; fails if it declares what their programs use, as that is measured.
-/// Returns the claim of the run on its public addresses.
+/// Only the hosts of workers from elsewhere know whether they have an ssh server. Returns the claim of the run on its public
+/// addresses.
 fn runs_live(
     loaded: &mut LoadedExperiment,
     speedup: Speedup,
+    are_elsewhere: bool,
 ) -> Result<Option<TcpListener>, Failure> {
     loaded.experiment.live.speedup = speedup;
     let (block, claim) = claim_addresses().unzip();
@@ -161,7 +187,7 @@ fn runs_live(
             return Err(Failure::BadInput(why.to_owned()));
         }
         config.runs_programs = true;
-        config.has_ssh = find_ssh_server(&lent_folders()).is_some();
+        config.has_ssh = are_elsewhere || find_ssh_server(&lent_folders()).is_some();
         config.public_block = block;
     }
     // Live instances are in standard mode: what their programs use is measured, and no surplus is charged.
@@ -229,12 +255,11 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
 /// Loads the experiment whose cloud is called. Its clock begins at the date of its prices, or at the beginning of 2026.
 fn opened(args: &Ec2Args, name: &str) -> Result<LoadedExperiment, Failure> {
     experiment_keys::check(&args.set)?;
-    let seed = args.seed.iter().map(|seed| Override {
-        option: "--seed",
-        path: "seed".to_owned(),
-        value: seed.clone(),
+    let options = [("--seed", "seed", &args.seed), ("--workers", "live.workers", &args.workers)];
+    let given = options.into_iter().filter_map(|(option, path, value)| {
+        Some(Override { option, path: path.to_owned(), value: value.clone()? })
     });
-    let mut overrides: Vec<Override> = seed.collect();
+    let mut overrides: Vec<Override> = given.collect();
     for text in &args.set {
         overrides.push(Override::set(text)?);
     }
@@ -249,6 +274,7 @@ fn opened(args: &Ec2Args, name: &str) -> Result<LoadedExperiment, Failure> {
 fn header(args: &Ec2Args, (name, clock): (&str, ClockMode), loaded: LoadedExperiment) -> LogHeader {
     let mut words = vec!["dormouse".to_owned(), "ec2".to_owned(), name.to_owned()];
     option(&mut words, "--seed", &args.seed);
+    option(&mut words, "--workers", &args.workers);
     option(&mut words, "--set", &args.set);
     args.inputs.words(&mut words);
     let mode = match clock {
@@ -314,11 +340,34 @@ mod tests {
     }
 
     #[test]
+    fn workers_are_of_live_runs() {
+        #[derive(clap::Parser)]
+        struct Ec2CommandLine {
+            #[command(flatten)]
+            args: Ec2Args,
+        }
+        let refused = |line: &str| {
+            let words = ["ec2", "j60"].into_iter().chain(line.split(' '));
+            let args = <Ec2CommandLine as clap::Parser>::try_parse_from(words);
+            let args = args.unwrap_or_else(|error| panic!("{error}")).args;
+            match serve_experiment(&args) {
+                Err(Failure::BadInput(why)) => why,
+                done => panic!("{line}: {done:?}"),
+            }
+        };
+        for line in ["--workers 3", "--clock manual --listen-workers 0.0.0.0"] {
+            assert!(refused(line).contains("add --clock live"), "{}", refused(line));
+        }
+        let wrong = refused("--clock live --workers 0");
+        assert!(wrong.contains("--workers"), "{wrong}");
+    }
+
+    #[test]
     fn use_is_not_declared_where_it_is_measured() {
         let live = |set: &str| {
             let change = Override::set(set).expect("it is a key and a value");
             let mut loaded = open_cloud("j60", &[change]).expect("it is right");
-            runs_live(&mut loaded, Speedup::ONE)
+            runs_live(&mut loaded, Speedup::ONE, false)
         };
         let refused = live("cloud.vcpu-use=0.4");
         let is_named = |why: &str| why.starts_with("cloud.vcpu-use is not played");

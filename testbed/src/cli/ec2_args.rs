@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::address_at;
+use super::args::{address_at, listen_at};
 use super::input_args::InputArgs;
 use super::known_name::EXPERIMENT;
 
@@ -37,6 +37,13 @@ pub(crate) struct Ec2Args {
         help_heading = "The service"
     )]
     pub(crate) clock: Vec<String>,
+    /// Number of workers to wait for before a live run begins [default: as the experiment says]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "The service")]
+    pub(crate) workers: Option<String>,
+    /// Where a live run listens for workers of other hosts, such as 0.0.0.0; without a port it is 7380 [default: it starts workers
+    /// on this host]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_at, help_heading = "The service")]
+    pub(crate) listen_workers: Option<SocketAddr>,
     /// A file with the access keys that may call, each with its secret on a line: signatures are checked [default: on loopback
     /// they are not]
     #[arg(long, value_name = "FILE", help_heading = "The service")]

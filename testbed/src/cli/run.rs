@@ -11,7 +11,7 @@ use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
-use super::awaited_run::{note_over, note_refusal, remove_notes};
+use super::awaited_run::{note_end, remove_notes};
 use super::begun::Begun;
 use super::conduct::{conduct_live, go_on_live};
 use super::failure::Failure;
@@ -95,11 +95,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let run = args.what.out.as_deref();
     run.iter().for_each(|run| remove_notes(run));
     let done = coordinated(args);
-    match (run.filter(|_| args.resume), &done) {
-        (Some(run), Err(Failure::BadInput(why))) => note_refusal(run, why),
-        (Some(run), _) => note_over(run),
-        (None, _) => {}
-    }
+    run.filter(|_| args.resume).iter().for_each(|run| note_end(run, &done));
     done
 }
 

@@ -1,6 +1,6 @@
 //! A live run behind EC2's API: its instances run on workers until a signal ends the run.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 use dormouse_analysis::LiveFacts;
@@ -21,8 +21,10 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 
 use super::conduct::{Conduct, live_run, results_of};
+use super::invitation::{Reached, Shown, invitation};
 use super::{LiveError, Rehearsal};
 use crate::called::{KeptLines, LiveCloud};
+use crate::said;
 
 /// Interval at which the process looks at the run's progress, and for workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
@@ -106,6 +108,15 @@ pub fn claim_addresses() -> Option<(u8, TcpListener)> {
     })
 }
 
+/// The address by which workers reach a port for instances, which the coordinator's host has opened: their own host's if that is
+/// one of loopback; else one with an unspecified IP, for that of the host that they have dialled.
+fn as_workers_reach(inner: SocketAddr) -> SocketAddr {
+    match inner.ip().is_loopback() {
+        true => inner,
+        false => (Ipv4Addr::UNSPECIFIED, inner.port()).into(),
+    }
+}
+
 async fn supervised(
     mut run: LiveRunPlan,
     local_workers: u32,
@@ -117,16 +128,22 @@ async fn supervised(
     let (progress, seen) = watch::channel(RunProgress::default());
     run.observer.progress = Some(progress);
     let (pause, cancel, out) = (run.pause.clone(), run.cancel.clone(), run.out.clone());
+    let awaited = run.workers;
     let bound = run.bind_run().await?;
     let (address, secret) = (bound.address(), bound.token_file(Role::Worker));
     let mut endpoint = Ec2Endpoint::bind(endpoint, cloud).await?;
-    let inner = endpoint.open_inner().await?;
-    desk.with_desk(|desk| desk.set_inner_api(inner));
+    let inner = endpoint.open_inner(address.ip()).await?;
+    desk.with_desk(|desk| desk.set_inner_api(as_workers_reach(inner)));
     let mut waiting = Some(endpoint);
     let (stop, stopped) = oneshot::channel::<()>();
     let (mut stop, mut stopped, mut serving) = (Some(stop), Some(stopped), None);
-    let mut workers =
-        LocalWorkers::start(local_workers, address, &secret, &out).map_err(LiveError::Start)?;
+    let mut workers = match local_workers {
+        0 => {
+            said::line(&invitation(address, awaited, &Shown::new(&secret), &Reached::here()));
+            None
+        }
+        n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),
+    };
     let running = bound.conduct_run();
     tokio::pin!(running);
     let (mut look, mut deserted) = (tokio::time::interval(LOOK), None);
@@ -146,14 +163,17 @@ async fn supervised(
                 let now = *seen.borrow();
                 let goes_on = !now.over && !pause.is_cancelled();
                 if now.begun && goes_on {
-                    workers.revive();
+                    workers.iter_mut().for_each(LocalWorkers::revive);
                     if let (Some(endpoint), Some(stopped)) = (waiting.take(), stopped.take()) {
                         tell(&endpoint.url());
                         let until = async move { drop(stopped.await) };
                         serving = Some(tokio::spawn(endpoint.serve_until(until)));
                     }
                 }
-                if goes_on && deserted.is_none() && let Some(why) = workers.all_gone() {
+                if goes_on
+                    && deserted.is_none()
+                    && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
+                {
                     deserted = Some(why);
                     pause.cancel();
                 }
@@ -161,8 +181,10 @@ async fn supervised(
         }
     };
     drop(stop);
-    // Those that had come were told that it is over; joining them blocks.
-    let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
+    if let Some(workers) = workers {
+        // Those that had come were told that it is over; joining them blocks.
+        let _ = tokio::task::spawn_blocking(move || workers.leave()).await;
+    }
     if let Some(serving) = serving {
         // Calls under way are answered that the run is over.
         let _ = serving.await;
@@ -170,5 +192,19 @@ async fn supervised(
     match (done, deserted) {
         (Ok(_) | Err(CoordinatorError::Paused { .. }), Some(why)) => Err(LiveError::NoWorkers(why)),
         (done, _) => Ok(done?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_of_other_hosts_find_the_api_on_the_host_that_they_dial() {
+        let reached = |inner: [u8; 4]| as_workers_reach((inner, 7000).into()).to_string();
+        assert_eq!(reached([127, 0, 0, 1]), "127.0.0.1:7000");
+        for elsewhere in [[0, 0, 0, 0], [10, 0, 0, 5]] {
+            assert_eq!(reached(elsewhere), "0.0.0.0:7000");
+        }
     }
 }

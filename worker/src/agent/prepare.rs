@@ -43,6 +43,8 @@ pub struct PreparedWorker {
     pub(crate) millicores: u32,
     /// Folders of this host that tasks may read.
     pub(crate) mounts: Vec<PathBuf>,
+    /// Address of the coordinator, `host:port`.
+    pub(crate) coordinator: String,
     /// Path of the program that runs tasks, the same path on every worker.
     pub(crate) program: PathBuf,
     /// Handle of the guardian, a child process that cleans up when the worker ends, so that its exit can be told from that of other
@@ -99,6 +101,7 @@ pub fn prepare_process(config: &AgentConfig) -> Result<PreparedWorker> {
         criu,
         millicores,
         mounts,
+        coordinator: config.coordinator.clone(),
         program,
         _guardian: guardian,
     })

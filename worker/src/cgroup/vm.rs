@@ -74,9 +74,7 @@ impl VmGroups {
         if let Some(bytes) = memory_limit {
             memory::set_limit(&vm.group_path(CgroupController::Memory), v2, bytes)?;
         }
-        if let Some(mount) = vm.hierarchy.mount_point(CgroupController::Pids) {
-            pids::bound_processes(&mount.join(&vm.relative), vcpus)?;
-        }
+        vm.bound_processes(vcpus)?;
         if v2 {
             delegate::enable_controllers(&vm.group_path(CgroupController::Cpu), &["cpu"])?;
         }
@@ -95,6 +93,17 @@ impl VmGroups {
             vm.set_foreground(vcpu, TierSlot::A)?;
         }
         Ok(vm)
+    }
+
+    /// Bounds the number of processes and threads of the VM to those of a VM with `vcpus` vCPUs, whether or not each of these has a
+    /// group of its own.
+    ///
+    /// # Errors
+    ///
+    /// The bound can't be written.
+    pub fn bound_processes(&self, vcpus: u32) -> Result<()> {
+        let mount = self.hierarchy.mount_point(CgroupController::Pids);
+        mount.map_or(Ok(()), |mount| pids::bound_processes(&mount.join(&self.relative), vcpus))
     }
 
     /// Returns the number of vCPUs of the VM.

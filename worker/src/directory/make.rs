@@ -189,8 +189,9 @@ fn write(
     file.fill_from(content, bytes.saturating_add(1))?;
     let length = file.length();
     let (file, digest) = file.finish_file()?;
-    grant.owner.take_file(&file)?;
     fchmod(&file, if is_executable { grant.executable } else { grant.plain })?;
+    // The owner comes last: only CAP_FOWNER may change another user's file, and containers lack it.
+    grant.owner.take_file(&file)?;
     Ok((length, digest))
 }
 
@@ -201,8 +202,8 @@ fn open_directory(
     mode: Mode,
 ) -> io::Result<DirectoryHandle> {
     let made = parent.create_directory(name)?;
-    owner.take_file(&made)?;
     fchmod(&made, mode)?;
+    owner.take_file(&made)?;
     Ok(made)
 }
 

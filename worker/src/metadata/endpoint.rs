@@ -26,6 +26,8 @@ use crate::jail::JailCell;
 
 /// Connections that are answered at a time; further ones wait in the kernel.
 const CONNECTIONS: usize = 64;
+/// Name of the variable by which AWS's clients find the metadata at another address than usual.
+pub(crate) const METADATA_VARIABLE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 /// Pause after the kernel had no descriptor for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -112,11 +114,8 @@ impl Endpoint {
             _ => self.address.to_string(),
         };
         let url = format!("http://{host}");
-        let names = [
-            ("AWS_EC2_METADATA_SERVICE_ENDPOINT", &url),
-            ("GCE_METADATA_HOST", &host),
-            ("GCE_METADATA_IP", &host),
-        ];
+        let names =
+            [(METADATA_VARIABLE, &url), ("GCE_METADATA_HOST", &host), ("GCE_METADATA_IP", &host)];
         names.map(|(name, value)| (name.to_owned(), value.clone())).to_vec()
     }
 

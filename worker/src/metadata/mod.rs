@@ -12,6 +12,7 @@ mod listen;
 mod notice_file;
 mod untrusted;
 
+pub(crate) use endpoint::METADATA_VARIABLE;
 pub use endpoint::{Endpoint, random_key};
 pub use facts::unix_now;
 pub(crate) use facts::{Clock, Moment, own_address, read_announcement, vm_facts};

@@ -29,6 +29,11 @@ sub call { my $got; eval { local $SIG{ALRM} = sub { die }; alarm 1; socket(my $s
 my $said; 1 until $said = call(); print "it says $said"; select(undef, undef, undef, 0.1) while call(); print "no answer\n"; sleep 600'
 "#;
 
+/// Starts processes until it may not start another one.
+const FORKER: &str = r#"#!/bin/sh
+exec perl -e 'my $n = 0; while ($n < 999 and defined(my $pid = fork)) { if (!$pid) { sleep 600; exit } $n++ } print "forked $n\n"'
+"#;
+
 fn announce(vm: u32, what: What) -> Command {
     Command::Announce(Announce { vm, what: Some(what) })
 }
@@ -58,10 +63,10 @@ fn boot(seat: &mut Seat<'_>, vm: u32, first_vm: u32, user_data: &str) {
     seat.command(Command::CreateVm(CreateVm {
         vm,
         kind: "c5.large".to_owned(),
-        vcpus: 1,
+        vcpus: 3,
         memory_bytes: Some(256 << 20),
         cell: Some(InstanceCell {
-            core_ppm: 400_000,
+            core_ppm: 130_000,
             user_data: Some(user_data.to_owned()),
             shutdown_real_ms: 2_000,
             network: Some(network(first_vm, true)),
@@ -75,11 +80,13 @@ fn boot(seat: &mut Seat<'_>, vm: u32, first_vm: u32, user_data: &str) {
     seat.command(announce(vm, What::Booted(Nothing {})));
 }
 
-fn await_console(seat: &mut Seat<'_>, vm: u32, text: &str) {
+/// Waits until the console has a text; returns what the console has said since.
+fn await_console(seat: &mut Seat<'_>, vm: u32, text: &str) -> String {
     let mut said = String::new();
     while !said.contains(text) {
         said.push_str(&await_report!(seat, VmConsole, it => it.vm == vm).text);
     }
+    said
 }
 
 fn destroy(seat: &mut Seat<'_>, vm: u32) {
@@ -109,7 +116,11 @@ pub(crate) fn instances_call_each_other_and_keep_their_files() {
     seat.command(announce(4, What::KeepFiles(Nothing {})));
     seat.command(announce(1, What::ForgetFiles(Nothing {})));
     destroy(&mut seat, 4);
-    boot(&mut seat, 5, 1, "#!/bin/sh\nls -A\n");
-    await_console(&mut seat, 5, "are on another worker of this run");
+    boot(&mut seat, 5, 1, FORKER);
+    let said = await_console(&mut seat, 5, "forked ");
+    assert!(said.contains("are on another worker of this run"), "{said}");
+    // 64, and 64 for each vCPU; some of them run before its program.
+    let forked = said.lines().find_map(|line| line.strip_prefix("forked ")?.parse::<u32>().ok());
+    assert!(forked.is_some_and(|forked| (240..256).contains(&forked)), "{said}");
     over(agent, &seat);
 }

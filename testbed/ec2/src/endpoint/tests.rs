@@ -211,7 +211,7 @@ async fn an_instance_is_answered_only_with_the_credentials_of_its_role() {
     let setup = EndpointSetup { listen, clock: ClockMode::Manual, secrets: None };
     let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new(), kept: Vec::new() };
     let mut endpoint = Ec2Endpoint::bind(setup, cloud).await.expect("a free port");
-    let inner = endpoint.open_inner().await.expect("a free port");
+    let inner = endpoint.open_inner(Ipv4Addr::LOCALHOST.into()).await.expect("a free port");
     let (outer, (end, ended)) = (endpoint.address, oneshot::channel::<()>());
     let serving = tokio::spawn(endpoint.serve_until(async { drop(ended.await) }));
     let own = signed(inner, "ASIA1", "secret", "token");

@@ -135,8 +135,11 @@ fn check_config(cell: &v1::InstanceCell) -> Result<(), String> {
 /// Checks the addresses and the network by which a cell is reached, and by which it reaches the API.
 fn check_ways(cell: &v1::InstanceCell) -> Result<(), String> {
     let of_api = cell.api.as_ref().map(|api| api.address.parse::<SocketAddr>());
-    if of_api.is_some_and(|api| !api.is_ok_and(|api| api.ip().is_loopback())) {
-        return Err("an API that is not on this host's loopback".to_owned());
+    let is_allowed =
+        |api: SocketAddr| api.ip().is_loopback() || (api.ip().is_unspecified() && api.port() > 0);
+    if of_api.is_some_and(|api| !api.is_ok_and(is_allowed)) {
+        let why = "an API that is neither on this host's loopback nor on the coordinator's host";
+        return Err(why.to_owned());
     }
     let public = cell.public_address.as_ref().map(|address| address.parse::<Ipv4Addr>());
     let is_ours = |address: Ipv4Addr| address.octets().starts_with(&[127, 80]);
@@ -303,9 +306,9 @@ mod tests {
             check_cell(&v1::InstanceCell { api: Some(api), ..cell.clone() })
         };
         assert_eq!(api("127.0.0.1:7000"), Ok(()));
-        for elsewhere in
-            ["10.0.0.1:22", "169.254.169.254:80", "localhost:1", "", "[::ffff:10.0.0.1]:22"]
-        {
+        assert_eq!(api("0.0.0.0:7000"), Ok(()), "the coordinator's host");
+        let elsewhere = ["10.0.0.1:22", "169.254.169.254:80", "localhost:1", "", "0.0.0.0:0"];
+        for elsewhere in elsewhere.into_iter().chain(["[::ffff:10.0.0.1]:22"]) {
             api(elsewhere).expect_err(elsewhere);
         }
         let public = |address: &str| {

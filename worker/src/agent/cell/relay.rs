@@ -3,7 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    net::{Ipv4Addr, SocketAddr, TcpListener as StdListener, TcpStream as StdStream},
+    net::{
+        Ipv4Addr, SocketAddr, TcpListener as StdListener, TcpStream as StdStream,
+        ToSocketAddrs as _,
+    },
     ops::RangeInclusive,
     sync::Arc,
     time::Duration,
@@ -51,7 +54,8 @@ pub struct RelayOrder {
     pub(crate) vm: u32,
     /// Address of the cell's VM.
     pub own: Ipv4Addr,
-    /// Address on the host at which the provider's API answers; `None`: the cell's programs can't call it.
+    /// Address at which the provider's API answers, an unspecified IP being that of the coordinator's host; `None`: the cell's
+    /// programs can't call it.
     pub api: Option<SocketAddr>,
     /// Address on the host at which open ports are reached; `None`: none can be.
     pub public: Option<Ipv4Addr>,
@@ -59,6 +63,21 @@ pub struct RelayOrder {
     pub(crate) network: Option<CellNetwork>,
     /// True if the cell has an ssh server.
     pub(crate) has_ssh: bool,
+}
+
+impl RelayOrder {
+    /// The order with the IP address of the host of the coordinator, whose address is `host:port`, where the API is on that host.
+    /// Blocks while the host's name is resolved.
+    ///
+    /// # Errors
+    ///
+    /// The name can't be resolved.
+    pub(crate) fn with_api_found(self, coordinator: &str) -> io::Result<Self> {
+        let Some(api) = self.api.filter(|api| api.ip().is_unspecified()) else { return Ok(self) };
+        let mut there = coordinator.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+        there.set_port(api.port());
+        Ok(Self { api: Some(there), ..self })
+    }
 }
 
 /// The ways into and out of a cell, which end when this is dropped.
@@ -346,6 +365,22 @@ mod tests {
         let v6 = "h\n 0: 00000000000000000000000000000000:1F90 0:0 0A";
         let found = listeners_of(v6).filter_map(|(address, port)| target_of(address, port, own));
         assert_eq!(found.collect::<Vec<_>>(), [(8080, (own, 8080).into())]);
+    }
+
+    #[test]
+    fn the_api_is_on_this_host_or_on_the_coordinator_s() {
+        let own = Ipv4Addr::new(10, 0, 0, 9);
+        let order = |api: &str| {
+            let api = Some(api.parse().unwrap());
+            RelayOrder { vm: 0, own, api, public: None, network: None, has_ssh: false }
+        };
+        let api = |api: &str, coordinator: &str| {
+            order(api).with_api_found(coordinator).unwrap().api.unwrap().to_string()
+        };
+        assert_eq!(api("127.0.0.1:7000", "10.0.0.5:7380"), "127.0.0.1:7000");
+        assert_eq!(api("0.0.0.0:7000", "10.0.0.5:7380"), "10.0.0.5:7000");
+        assert_eq!(api("0.0.0.0:7000", "[fd00::5]:7380"), "[fd00::5]:7000");
+        order("0.0.0.0:7000").with_api_found("nowhere").unwrap_err();
     }
 
     #[tokio::test]

@@ -66,7 +66,7 @@ impl MachineBackend for HostBackend {
     fn create_vm(&self, create: &CreateVm) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>> {
         let host = Arc::clone(&self.0);
         let (id, memory) = (create.vm, create.memory_bytes);
-        let vcpus = lane_count(create);
+        let (lanes, vcpus) = (lane_count(create), create.vcpus);
         let core_ppm = create.core_ppm;
         Box::pin(async move {
             let making = {
@@ -74,8 +74,12 @@ impl MachineBackend for HostBackend {
                 spawn_blocking(move || {
                     let tree = &host.prepared.tree;
                     match core_ppm {
-                        None => tree.create_vm(u64::from(id), vcpus, memory),
-                        Some(core_ppm) => create_job_groups(tree, id, vcpus, memory, core_ppm),
+                        None => {
+                            let groups = tree.create_vm(u64::from(id), lanes, memory)?;
+                            groups.bound_processes(vcpus)?;
+                            Ok(groups)
+                        }
+                        Some(core_ppm) => create_job_groups(tree, id, lanes, memory, core_ppm),
                     }
                 })
             };
@@ -303,6 +307,8 @@ impl CellMachine for HostVm {
             let opening = spawn_blocking(move || {
                 let _entered = runtime.enter();
                 self.host.uplink.begin(&self.host.switch);
+                let order = order.with_api_found(&self.host.prepared.coordinator);
+                let order = order.map_err(|error| format!("the provider's API: {error}"))?;
                 let cell = self.groups.cell().filter(|cell| cell.has_network());
                 let cell = cell.ok_or_else(|| "the cell shares its host's network".to_owned())?;
                 CellRelays::open(cell, &self.host.switch, order, warn)

@@ -24,7 +24,7 @@ use crate::{
         threads::await_outcome,
         vm::{CpuAccount, message::OwnerMessage, resources::VmResources},
     },
-    metadata::own_address,
+    metadata::{METADATA_ADDRESS, METADATA_VARIABLE, own_address},
     process::ProcessEnd,
     workspace::TaskName,
 };
@@ -151,6 +151,9 @@ impl VmOwner {
         }
         cell.stage = CellStage::Starting;
         let ways = relay_order(id, cell, !env.is_empty());
+        // Clients look there without a variable, and AWS's CLI 2.9 can't read one without a path.
+        let default = format!("http://{METADATA_ADDRESS}");
+        env.retain(|(name, value)| name != METADATA_VARIABLE || *value != default);
         if let Some(api) = cell.order.api.as_ref().filter(|_| ways.api.is_some()) {
             env.push(("AWS_ENDPOINT_URL".to_owned(), api_url()));
             for name in ["AWS_REGION", "AWS_DEFAULT_REGION"] {
