@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use dormouse_cloud::{InterruptionAction, InterruptionModel, Market};
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Setup;
-use dormouse_units::{HostId, Ppm, Price, Span, Time, VmId};
+use dormouse_units::{Ppm, Price, Span, Time, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::announcements::{AnnouncedChange, InstanceAnnouncement};
@@ -15,6 +15,7 @@ pub(crate) use crate::desk_records::CallScope;
 use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
 use crate::instance_table::InstanceTable;
+use crate::kept_files::KeptFiles;
 use crate::names::resource_id;
 use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
@@ -142,9 +143,8 @@ pub struct ApiDesk {
     pub(crate) announcements: Vec<InstanceAnnouncement>,
     /// The last output of instances, by their ids.
     pub(crate) consoles: BTreeMap<String, InstanceConsole>,
-    /// Instances whose files were kept at their last stop, by their ids: the first VM of each, and the host that has the files;
-    /// `None`: the instance was started on another host.
-    pub(crate) kept_files: BTreeMap<String, (VmId, Option<HostId>)>,
+    /// Files of instances that were stopped before, by the instances' ids.
+    pub(crate) kept_files: BTreeMap<String, KeptFiles>,
     /// The secret of the keys and credentials of a live run; `None`: there are none.
     pub(crate) secret: Option<RunSecret>,
     /// The address on the hosts of a live run at which instances call the API; `None`: they can't.
