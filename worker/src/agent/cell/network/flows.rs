@@ -196,9 +196,10 @@ mod tests {
 
     #[test]
     fn one_that_one_side_has_ended_stays_for_the_other_sides_data() {
-        let (mut table, now) = (FlowTable::default(), Instant::now());
+        let now = Instant::now();
         let way = ends((1, 4000), (2, 80));
         for way in [way, way.reversed()] {
+            let mut table = FlowTable::default();
             assert!(table.add(way, Vec::new(), now) && table.pass(way, FIN, now));
             assert!(table.pass(way, FIN, now), "it was sent again");
             let later = now + Duration::from_secs(300);

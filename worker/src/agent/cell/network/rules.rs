@@ -68,7 +68,7 @@ impl CellNetwork {
         let prefix_bits = bits.ok_or_else(|| format!("a network of {} bits", of.prefix_bits))?;
         if !is_private(address, prefix_bits) {
             return Err(format!(
-                "a network of {address}/{prefix_bits}, which has addresses of the instances themselves"
+                "a network of {address}/{prefix_bits}, whose addresses every host has to itself, or none has"
             ));
         }
         let names = of.groups.iter().flat_map(|group| [&group.id, &group.name]);
