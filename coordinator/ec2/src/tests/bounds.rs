@@ -107,7 +107,11 @@ fn every_change_that_ec2_can_try_is_tried_by_a_dry_run() {
         if action == "ModifySpotFleetRequest" {
             continue;
         }
-        let code = api.code(&format!("{action}&DryRun=true"));
+        // Tags are checked first.
+        let tags = ["CreateTags", "DeleteTags"].contains(&action);
+        let more =
+            if tags { format!("&ResourceId.1=i-{NOBODY}&Tag.1.Key=k") } else { String::new() };
+        let code = api.code(&format!("{action}&DryRun=true{more}"));
         let is_named = crate::calls::DRY_CHECKS.contains(&action);
         let names_nothing = ["MissingParameter", "InvalidParameterValue", "InvalidAMIID.Malformed"];
         let is_right =

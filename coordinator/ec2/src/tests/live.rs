@@ -110,13 +110,16 @@ fn a_host_is_told_who_may_log_in_and_at_which_address() {
     let address = cell.public_address.expect("an address").to_string();
     assert_eq!((address.as_str(), &cell.role), ("127.80.3.4", &None));
     assert_eq!(text(&client.instance(&id), &["PublicIpAddress"]), address);
-    // The default group lets nobody in, and a launch without a key opens nothing.
+    // The default group lets its own instances in and nobody else, and a launch without a key opens nothing.
     launched(&mut client, "");
     let cell = client.session.cell_of(VmId::new(1)).expect("the VM is an instance's");
     assert!(cell.ssh_keys().is_empty(), "{cell:?}");
     let network = cell.network.expect("it has an address");
     assert_eq!(network.groups.first().map(|(_, name)| name.as_str()), Some("default"));
-    assert!(network.rules.iter().all(|rule| rule.is_egress), "{network:?}");
+    let inwards: Vec<_> = network.rules.into_iter().filter(|rule| !rule.is_egress).collect();
+    let own = TrafficPeer::Group(network.groups.into_iter().map(|(id, _)| id).collect());
+    let from_own = AllowedTraffic { peer: own, ..rule(false, None, (0, 65_535)) };
+    assert_eq!(inwards, [from_own]);
 }
 
 #[test]
