@@ -14,8 +14,8 @@ use crate::call_json::value_to_json;
 use crate::calls::is_change;
 use crate::cloud_config::{self, CloudConfig};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::desk_records::KeptFiles;
 use crate::ec2_instance::Ec2Instance;
-use crate::kept_files::KeptFiles;
 use crate::run_secret::{RoleKey, RunSecret};
 use crate::traffic_rules::PrivateNetwork;
 

@@ -3,48 +3,8 @@
 use dormouse_units::{HostId, VmId};
 
 use crate::desk::ApiDesk;
+use crate::desk_records::{FilesPlace, KeptFiles};
 use crate::ec2_instance::{InstanceStage, InterruptionBehavior};
-
-/// The files of an instance that was stopped before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeptFiles {
-    /// The first VM of the instance.
-    first: VmId,
-    place: FilesPlace,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FilesPlace {
-    On(HostId),
-    /// The instance was started on another host than that of its files, which are not used any more.
-    LeftBehind,
-    /// The host of the files is lost.
-    Lost,
-}
-
-impl KeptFiles {
-    /// Why the files are not where the instance runs, as the end of a sentence about them; empty: they are there.
-    pub(crate) const fn absence(&self) -> &'static str {
-        match self.place {
-            FilesPlace::On(_) => "",
-            FilesPlace::LeftBehind => "were left on another worker of this run",
-            FilesPlace::Lost => "were on a worker that is lost",
-        }
-    }
-
-    /// Takes the host of the files away if `leaves` says so, since the files are not used there any more.
-    fn take_host(
-        &mut self,
-        leaves: impl FnOnce(HostId) -> bool,
-        then: FilesPlace,
-    ) -> Option<HostId> {
-        let FilesPlace::On(host) = self.place else { return None };
-        leaves(host).then(|| {
-            self.place = then;
-            host
-        })
-    }
-}
 
 impl ApiDesk {
     /// Notes that a VM on a host is about to be destroyed; returns whether the files of its instance are kept, since the instance

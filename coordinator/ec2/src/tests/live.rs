@@ -222,7 +222,7 @@ fn files_stay_where_they_are_if_a_boot_is_broken_off_and_go_with_their_host() {
     client.session.with_desk(|desk| desk.note_host_lost(other));
     assert_eq!(cell(&client, 1).files_absent, "");
     client.session.with_desk(|desk| desk.note_host_lost(host));
-    assert_eq!(cell(&client, 1).files_absent, "were on a worker that is lost");
+    assert_eq!(cell(&client, 1).files_absent, "were on a worker that is gone");
     client.ok(&format!("TerminateInstances&InstanceId.1={id}"));
     assert_eq!(client.session.with_desk(ApiDesk::take_forgotten), []);
 }
