@@ -1,10 +1,15 @@
 //! The wire between coordinator and workers: generated code. This crate makes no decisions.
 
+mod carrying;
 mod deadline;
 mod numbering;
 mod packing;
 mod protocol;
 
+pub use carrying::{
+    BadBatch, CARRIED_PACKETS, CarryBudget, LARGEST_PACKET, NETWORK_NAME_BYTES, SECURITY_GROUPS,
+    check_batch,
+};
 pub use deadline::Deadline;
 pub use numbering::{FalseAck, Gap, Inbox, Outbox};
 pub use packing::{BadChunk, Carrier, PACKED_CHUNKS, Packing, TAKES_PACKED, unpack};

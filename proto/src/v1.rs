@@ -291,6 +291,9 @@ pub struct InstanceCell {
     /// True if the instance's files were kept at its last stop.
     #[prost(bool, tag = "11")]
     pub has_files: bool,
+    /// Why the instance's files are not on this worker, as the end of a sentence about them; empty: they should be.
+    #[prost(string, tag = "12")]
+    pub files_absent: ::prost::alloc::string::String,
 }
 /// The place of an instance in its private network, and what its security groups allow.
 #[derive(Clone, PartialEq, ::prost::Message)]

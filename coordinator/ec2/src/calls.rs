@@ -12,7 +12,7 @@ use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::resource_tags::check_tags;
 
 /// Names of the calls that change something; each such call is an event of the run.
-const CHANGES: [&str; 60] = [
+pub(crate) const CHANGES: [&str; 60] = [
     "RunInstances",
     "TerminateInstances",
     "StopInstances",
@@ -86,7 +86,7 @@ fn not_played(action: &str) -> ApiError {
 }
 
 /// Calls whose dry runs check first what the call names; other dry runs check only its tags and its client token.
-const DRY_CHECKS: [&str; 7] = [
+pub(crate) const DRY_CHECKS: [&str; 7] = [
     "RunInstances",
     "TerminateInstances",
     "StopInstances",

@@ -14,6 +14,7 @@ use crate::call_json::value_to_json;
 use crate::calls::is_change;
 use crate::cloud_config::{self, CloudConfig};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::desk_records::KeptFiles;
 use crate::ec2_instance::Ec2Instance;
 use crate::run_secret::{RoleKey, RunSecret};
 use crate::traffic_rules::PrivateNetwork;
@@ -59,6 +60,8 @@ pub struct InstanceFacts {
     pub first_vm: VmId,
     /// Whether files of the instance were kept at its last stop.
     pub has_files: bool,
+    /// Why these files are not where the instance runs now, as the end of a sentence about them; empty: they are there.
+    pub files_absent: &'static str,
     /// The role of the instance; `None`: it has none.
     pub role: Option<GrantedRole>,
 }
@@ -168,6 +171,7 @@ impl ApiDesk {
             network: self.private_network(it),
             first_vm: it.vms.first().copied().unwrap_or(vm),
             has_files: self.kept_files.contains_key(&it.id),
+            files_absent: self.kept_files.get(&it.id).map_or("", KeptFiles::absence),
             role: self.role_of(it),
             tags: it.tags.iter().filter(|_| shows_tags).take(SHOWN_TAGS).cloned().collect(),
             has_endpoint: option("HttpEndpoint") != Some("disabled"),

@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use dormouse_cloud::{InterruptionAction, InterruptionModel, Market};
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Setup;
-use dormouse_units::{HostId, Ppm, Price, Span, Time, VmId};
+use dormouse_units::{Ppm, Price, Span, Time, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::announcements::{AnnouncedChange, InstanceAnnouncement};
 use crate::cells::InstanceConsole;
 pub(crate) use crate::desk_records::CallScope;
-use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate};
+use crate::desk_records::{InstanceFleet, KeptFiles, KeyPair, LaunchTemplate};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
 use crate::instance_table::InstanceTable;
 use crate::names::resource_id;
@@ -142,9 +142,8 @@ pub struct ApiDesk {
     pub(crate) announcements: Vec<InstanceAnnouncement>,
     /// The last output of instances, by their ids.
     pub(crate) consoles: BTreeMap<String, InstanceConsole>,
-    /// Instances whose files were kept at their last stop, by their ids: the first VM of each, and the host that has the files;
-    /// `None`: the instance was started on another host.
-    pub(crate) kept_files: BTreeMap<String, (VmId, Option<HostId>)>,
+    /// Files of instances that were stopped before, by the instances' ids.
+    pub(crate) kept_files: BTreeMap<String, KeptFiles>,
     /// The secret of the keys and credentials of a live run; `None`: there are none.
     pub(crate) secret: Option<RunSecret>,
     /// The address on the hosts of a live run at which instances call the API; `None`: they can't.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
-use dormouse_units::{Price, Time};
+use dormouse_units::{HostId, Price, Time, VmId};
 
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
@@ -105,4 +105,46 @@ pub(crate) struct InstanceFleet {
     /// Errors of the fleet's last attempt to launch its capacity: index of the pool, market, and error.
     pub(crate) errors: Vec<(usize, Market, ApiError)>,
     pub(crate) tags: Vec<(String, String)>,
+}
+
+/// The files of an instance that was stopped before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeptFiles {
+    /// The first VM of the instance.
+    pub(crate) first: VmId,
+    pub(crate) place: FilesPlace,
+}
+
+/// Where the files of a stopped instance are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilesPlace {
+    On(HostId),
+    /// The instance was started on another host than that of its files, which are not used any more.
+    LeftBehind,
+    /// The host of the files is lost.
+    Lost,
+}
+
+impl KeptFiles {
+    /// Why the files are not where the instance runs, as the end of a sentence about them; empty: they are there.
+    pub(crate) const fn absence(&self) -> &'static str {
+        match self.place {
+            FilesPlace::On(_) => "",
+            FilesPlace::LeftBehind => "were left on another worker of this run",
+            FilesPlace::Lost => "were on a worker that is gone",
+        }
+    }
+
+    /// Takes the host of the files away if `leaves` says so, since the files are not used there any more.
+    pub(crate) fn take_host(
+        &mut self,
+        leaves: impl FnOnce(HostId) -> bool,
+        then: FilesPlace,
+    ) -> Option<HostId> {
+        let FilesPlace::On(host) = self.place else { return None };
+        leaves(host).then(|| {
+            self.place = then;
+            host
+        })
+    }
 }

@@ -113,6 +113,8 @@ pub(crate) struct Ec2Instance {
     pub(crate) vm: Option<VmId>,
     /// All VMs that the instance has run on, including the present one.
     pub(crate) vms: Vec<VmId>,
+    /// The VM whose boot was over last; `None`: the instance has never run.
+    pub(crate) booted: Option<VmId>,
     /// Use of each vCPU that was declared for the present VM, with the price of a surplus vCPU-hour in unlimited mode; `None`: no use
     /// was declared.
     pub(crate) declared: Option<(Ppm, Option<Price>)>,

@@ -127,6 +127,12 @@ impl GroupRule {
         }
     }
 
+    /// The rule that the default group of a VPC has besides: its instances may reach each other.
+    pub(crate) fn all_of_group(id: String, group: &str, owner: String) -> Self {
+        let peer = RulePeer::Group { id: group.to_owned(), owner };
+        Self { is_egress: false, peer, ..Self::all_out(id) }
+    }
+
     /// Whether both rules allow the same, whatever their ids and descriptions.
     pub(crate) fn allows_like(&self, other: &Self) -> bool {
         (self.is_egress, &self.protocol, self.ports, &self.peer)

@@ -331,8 +331,12 @@ impl ApiDesk {
         end_dry_run(input)?;
         for index in named {
             let Some(instance) = self.instances.get(index) else { continue };
-            if !instance.is_alive() {
-                let text = format!("The instance '{}' is terminated", instance.id);
+            // Requests to reboot terminated instances are ignored, by the API Reference.
+            if matches!(instance.stage, InstanceStage::Stopped | InstanceStage::Stopping) {
+                let (id, (_, name)) = (&instance.id, instance.stage.code_and_name());
+                let text = format!(
+                    "The instance '{id}' is not in a state from which it can be rebooted: it is {name}."
+                );
                 return Err(ApiError::new("IncorrectInstanceState", text));
             }
         }

@@ -87,7 +87,12 @@ impl ApiDesk {
         if !input.list("Groups").is_empty() {
             let groups = input.texts("Groups").into_iter().map(str::to_owned).collect();
             let spec = crate::launch_spec::LaunchSpec { groups, ..Default::default() };
-            self.check_names(scope, &spec)?;
+            // An instance has its VPC for good.
+            let seat = self.instances.get(index).and_then(|it| it.seat.as_ref());
+            match seat.map(|seat| seat.vpc.clone()) {
+                Some(vpc) => self.check_groups(scope, &vpc, &spec)?,
+                None => self.check_names(scope, &spec)?,
+            }
         }
         let kind = input.member("InstanceType").and_then(|it| it.text("Value"));
         let pool = match (kind, self.instances.get(index)) {

@@ -85,7 +85,7 @@ pub(crate) struct RouteTable {
 
 /// A security group with its rules, which have an effect on live instances alone.
 #[derive(Clone, Debug)]
-pub(crate) struct SecurityGroup {
+pub(crate) struct GroupRecord {
     pub(crate) id: String,
     pub(crate) vpc: String,
     pub(crate) name: String,
@@ -101,7 +101,7 @@ pub(crate) struct RegionNetwork {
     pub(crate) subnets: Vec<SubnetRecord>,
     pub(crate) gateways: Vec<GatewayRecord>,
     pub(crate) tables: Vec<RouteTable>,
-    pub(crate) groups: Vec<SecurityGroup>,
+    pub(crate) groups: Vec<GroupRecord>,
 }
 
 impl RegionNetwork {
@@ -137,12 +137,12 @@ impl RegionNetwork {
         self.subnets.iter().find(|subnet| subnet.is_default && subnet.zone == zone)
     }
 
-    pub(crate) fn group(&self, id: &str) -> Option<&SecurityGroup> {
+    pub(crate) fn group(&self, id: &str) -> Option<&GroupRecord> {
         self.groups.iter().find(|group| group.id == id)
     }
 
     /// The security group of a VPC for instances that name none.
-    pub(crate) fn default_group(&self, vpc: &str) -> Option<&SecurityGroup> {
+    pub(crate) fn default_group(&self, vpc: &str) -> Option<&GroupRecord> {
         self.groups.iter().find(|group| group.vpc == vpc && group.name == "default")
     }
 
@@ -185,20 +185,24 @@ impl RegionNetwork {
 pub(crate) struct VpcParts {
     pub(crate) vpc: String,
     pub(crate) group: String,
-    pub(crate) rule: String,
+    /// Ids of the default group's rules: all may go out, and its instances may reach each other.
+    pub(crate) rules: [String; 2],
     pub(crate) table: String,
     pub(crate) association: String,
 }
 
 impl RegionNetwork {
-    /// Adds a VPC with its main route table and its default security group.
-    pub(crate) fn add_vpc(&mut self, parts: VpcParts, vpc: VpcRecord) {
-        let group = SecurityGroup {
+    /// Adds a VPC of an account (`owner`, its number) with its main route table and its default security group.
+    pub(crate) fn add_vpc(&mut self, parts: VpcParts, vpc: VpcRecord, owner: String) {
+        let [out, inwards] = parts.rules;
+        let rules =
+            vec![GroupRule::all_out(out), GroupRule::all_of_group(inwards, &parts.group, owner)];
+        let group = GroupRecord {
             id: parts.group,
             vpc: parts.vpc.clone(),
             name: "default".to_owned(),
             description: "default VPC security group".to_owned(),
-            rules: vec![GroupRule::all_out(parts.rule)],
+            rules,
             tags: Vec::new(),
         };
         let table = RouteTable {

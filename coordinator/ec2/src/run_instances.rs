@@ -279,6 +279,7 @@ impl ApiDesk {
             stage: InstanceStage::Pending,
             vm: None,
             vms: Vec::new(),
+            booted: None,
             declared: None,
             stopped_by: None,
             marked: None,

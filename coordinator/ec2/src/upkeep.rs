@@ -57,6 +57,7 @@ impl ApiDesk {
         let index = self.by_vm.get(&vm).copied();
         let Some(instance) = self.instance_on(vm) else { return };
         let resumes = instance.stage == InstanceStage::Stopped;
+        instance.booted = Some(vm);
         (instance.stage, instance.stopped_by, instance.reason) =
             (InstanceStage::Running, None, None);
         instance.marked = None;

@@ -70,6 +70,10 @@ impl ConductorState {
         let Some(RunDesk { desk, exchange, .. }) = &self.plan.api else { return Vec::new() };
         let announce = |vm, host, what| Command::Announce { host, vm, what };
         let mut all = Vec::new();
+        if let Event::HostLost { host, .. } = step.event {
+            exchange.remove_host(host);
+            desk.with_desk(|desk| desk.note_host_lost(host));
+        }
         desk.with_desk(|desk| {
             let mut forgotten = Vec::new();
             for command in commands {

@@ -15,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use blake3::Hash;
+use dormouse_folders::remove_tree;
 use dormouse_model::{KeptFile, ProgramAttemptEnd, ProgramEnd, ProgramExit};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
@@ -77,9 +78,9 @@ impl LayOut {
         // Beside all folders of tasks, whose names are numbers.
         let name = format!("tasks/.{}.{}", self.of.task.get(), self.of.attempt.get());
         let part = self.contents.run_folder().join(name);
-        remove_all(&part)?;
+        remove_tree(&part)?;
         let done = self.fill_folder(&part).and_then(|()| self.put_in_place(&part, &folder));
-        remove_all(&part)?;
+        remove_tree(&part)?;
         done
     }
 
@@ -146,14 +147,14 @@ impl LayOut {
             if let Some(parent) = folder.parent() {
                 fs::create_dir_all(parent)?;
             }
-            remove_all(folder)?;
+            remove_tree(folder)?;
             return fs::rename(part, folder);
         }
         fs::create_dir_all(folder)?;
         for name in SAID.into_iter().chain([ProgramEnd::OUTPUTS, NOT_KEPT, EXIT]) {
             let (from, to) = (part.join(name), folder.join(name));
             if to.is_dir() {
-                remove_all(&to)?;
+                remove_tree(&to)?;
             }
             match fs::rename(from, to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -177,13 +178,6 @@ fn exit_of(end: &ProgramEnd) -> String {
         Some(ProgramExit::Status(status)) => format!("status {status}"),
         Some(ProgramExit::Signal(signal)) => format!("signal {signal}"),
         None => "none: it was ended before".to_owned(),
-    }
-}
-
-fn remove_all(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

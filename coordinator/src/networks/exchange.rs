@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use dormouse_ec2::PrivateNetwork;
-use dormouse_proto::v1;
+use dormouse_proto::{CarryBudget, v1};
 use dormouse_units::{HostId, VmId};
 use tokio::sync::mpsc;
 
@@ -28,6 +29,38 @@ struct InstancePlace {
     host: HostId,
     /// Ids of its security groups.
     groups: Vec<String>,
+    /// What the instance may still send; `None`: it has sent nothing to other workers yet.
+    budget: Option<CarryBudget>,
+}
+
+/// The way to a worker, which is open until this is dropped.
+#[derive(Debug)]
+pub(crate) struct WorkerLine {
+    exchange: Arc<PacketExchange>,
+    host: HostId,
+    line: mpsc::Sender<v1::CarriedPackets>,
+}
+
+impl WorkerLine {
+    /// Waits until the worker reads no packets any more.
+    pub(crate) async fn wait_closed(&self) {
+        self.line.closed().await;
+    }
+
+    /// Passes packets of the worker on. What another worker has no room for is lost, and so is what an instance sends beyond its
+    /// budget.
+    pub(crate) fn pass_on(&self, sent: v1::CarriedPackets) {
+        self.exchange.pass_on(self.host, sent, Instant::now());
+    }
+}
+
+impl Drop for WorkerLine {
+    fn drop(&mut self) {
+        let mut table = self.exchange.table();
+        if table.lines.get(&self.host).is_some_and(|line| line.same_channel(&self.line)) {
+            table.lines.remove(&self.host);
+        }
+    }
 }
 
 impl PacketExchange {
@@ -40,7 +73,10 @@ impl PacketExchange {
     pub(crate) fn place_instance(&self, vm: VmId, host: HostId, network: PrivateNetwork) {
         let PrivateNetwork { vpc, address, groups, .. } = network;
         let groups = groups.into_iter().map(|(id, _)| id).collect();
-        self.table().places.insert((vpc, address), InstancePlace { vm, host, groups });
+        let (mut table, key) = (self.table(), (vpc, address));
+        let former = table.places.remove(&key).filter(|former| former.vm == vm);
+        let budget = former.and_then(|former| former.budget);
+        table.places.insert(key, InstancePlace { vm, host, groups, budget });
     }
 
     /// Forgets the instance on a VM, which is destroyed.
@@ -48,17 +84,26 @@ impl PacketExchange {
         self.table().places.retain(|_, place| place.vm != vm);
     }
 
-    /// Opens the way to a worker, in place of an earlier one.
-    pub(crate) fn open_line(&self, host: HostId, line: mpsc::Sender<v1::CarriedPackets>) {
-        self.table().lines.insert(host, line);
+    /// Forgets all instances of a worker, which is lost.
+    pub(crate) fn remove_host(&self, host: HostId) {
+        self.table().places.retain(|_, place| place.host != host);
     }
 
-    /// Passes packets of a worker on. What a worker has no room for is lost.
-    pub(crate) fn pass_on(&self, from: HostId, sent: v1::CarriedPackets) {
+    /// Opens the way to a worker, in place of an earlier one.
+    pub(crate) fn open_line(
+        self: Arc<Self>,
+        host: HostId,
+        line: mpsc::Sender<v1::CarriedPackets>,
+    ) -> WorkerLine {
+        self.table().lines.insert(host, line.clone());
+        WorkerLine { exchange: self, host, line }
+    }
+
+    fn pass_on(&self, from: HostId, sent: v1::CarriedPackets, now: Instant) {
         let mut batches: BTreeMap<HostId, Vec<v1::CarriedPacket>> = BTreeMap::new();
         let mut table = self.table();
         for packet in sent.packets {
-            if let Some((host, packet)) = table.route_packet(from, packet) {
+            if let Some((host, packet)) = table.route_packet(from, packet, now) {
                 batches.entry(host).or_default().push(packet);
             }
         }
@@ -74,25 +119,28 @@ impl PacketExchange {
 
 impl ExchangeTable {
     /// Returns the host to which a packet of a worker goes, and the packet with the groups of its source; `None`: its source is not
-    /// an instance of that worker, or nobody else may get it.
+    /// an instance of that worker or has sent too much, or nobody else may get it.
     fn route_packet(
-        &self,
+        &mut self,
         from: HostId,
         sent: v1::CarriedPacket,
+        now: Instant,
     ) -> Option<(HostId, v1::CarriedPacket)> {
         let v1::CarriedPacket { network, packet, groups } = sent;
-        let place = |at: usize| {
-            let address = Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?);
-            self.places.get(&(network.clone(), address))
-        };
         // Source and destination in the head of a packet of IPv4.
-        let (source, destination) = (place(12)?, place(16)?);
+        let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?));
+        let (source, destination) = (address(12)?, address(16)?);
+        let destination = self.places.get(&(network.clone(), destination))?;
         let may_get = groups.is_empty() || groups.iter().any(|id| destination.groups.contains(id));
-        if source.host != from || destination.host == from || !may_get {
+        let to = destination.host;
+        let source = self.places.get_mut(&(network.clone(), source))?;
+        if source.host != from || to == from || !may_get {
             return None;
         }
+        let budget = source.budget.get_or_insert_with(|| CarryBudget::new(now));
         let groups = source.groups.clone();
-        Some((destination.host, v1::CarriedPacket { network, packet, groups }))
+        let packet_is_paid = budget.take_packet(packet.len(), now);
+        packet_is_paid.then_some((to, v1::CarriedPacket { network, packet, groups }))
     }
 }
 
@@ -119,15 +167,15 @@ mod tests {
 
     #[test]
     fn a_packet_goes_to_the_worker_that_has_its_destination() {
-        let exchange = PacketExchange::default();
+        let exchange = Arc::new(PacketExchange::default());
         let (one, two) = (HostId::new(1), HostId::new(2));
         let (line, mut received) = mpsc::channel(2);
-        exchange.open_line(two, line);
+        let _line = Arc::clone(&exchange).open_line(two, line);
         exchange.place_instance(VmId::new(7), one, network(1, "sg-a"));
         exchange.place_instance(VmId::new(8), two, network(2, "sg-b"));
         exchange.place_instance(VmId::new(9), one, network(3, "sg-c"));
         let mut come = |from, packet: v1::CarriedPacket| {
-            exchange.pass_on(from, v1::CarriedPackets { packets: vec![packet] });
+            exchange.pass_on(from, v1::CarriedPackets { packets: vec![packet] }, Instant::now());
             received.try_recv().ok().map(|batch| batch.packets)
         };
         let arrived = packet(1, 2, &["sg-a"]);
@@ -143,5 +191,55 @@ mod tests {
         assert_eq!(come(one, cut), None);
         exchange.remove_instance(VmId::new(8));
         assert_eq!(come(one, packet(1, 2, &[])), None, "it is gone");
+    }
+
+    #[test]
+    fn an_instance_that_floods_uses_up_its_own_budget_alone() {
+        let exchange = Arc::new(PacketExchange::default());
+        let (one, two, now) = (HostId::new(1), HostId::new(2), Instant::now());
+        let (line, mut received) = mpsc::channel(10_000);
+        let _line = Arc::clone(&exchange).open_line(two, line);
+        for (vm, last) in [(7, 1), (8, 3)] {
+            exchange.place_instance(VmId::new(vm), one, network(last, "sg-a"));
+        }
+        exchange.place_instance(VmId::new(9), two, network(2, "sg-b"));
+        let mut passed = |source, count, now| {
+            for _ in 0..count {
+                let packets = vec![packet(source, 2, &[])];
+                exchange.pass_on(one, v1::CarriedPackets { packets }, now);
+            }
+            std::iter::from_fn(|| received.try_recv().ok()).count()
+        };
+        assert_eq!(passed(1, 5000, now), 2048);
+        // Other rules for the instance are no new budget.
+        exchange.place_instance(VmId::new(7), one, network(1, "sg-c"));
+        assert_eq!((passed(1, 1, now), passed(3, 10, now)), (0, 10));
+        assert_eq!(passed(1, 5, now + std::time::Duration::from_secs(1)), 5);
+    }
+
+    #[test]
+    fn a_worker_that_has_left_has_no_line_and_no_instances() {
+        let exchange = Arc::new(PacketExchange::default());
+        let (one, two) = (HostId::new(1), HostId::new(2));
+        let open = |line| Arc::clone(&exchange).open_line(two, line);
+        let (first, mut of_first) = mpsc::channel(2);
+        let (second, mut of_second) = mpsc::channel(2);
+        let (first, second) = (open(first), open(second));
+        // The earlier call ends after the later one has begun, and leaves its line as it is.
+        drop(first);
+        exchange.place_instance(VmId::new(7), one, network(1, "sg-a"));
+        exchange.place_instance(VmId::new(8), two, network(2, "sg-b"));
+        let send = || {
+            let packets = vec![packet(1, 2, &[])];
+            exchange.pass_on(one, v1::CarriedPackets { packets }, Instant::now());
+        };
+        send();
+        assert!(of_first.try_recv().is_err() && of_second.try_recv().is_ok());
+        drop(second);
+        let closed = of_second.try_recv();
+        assert_eq!(closed, Err(mpsc::error::TryRecvError::Disconnected), "its stream ends");
+        exchange.remove_host(one);
+        let left: Vec<_> = exchange.table().places.keys().map(|(_, address)| *address).collect();
+        assert_eq!(left, [Ipv4Addr::new(10, 0, 0, 2)]);
     }
 }

@@ -29,6 +29,7 @@ pub(super) fn cell_to_wire(of: &InstanceFacts, share: Ppm) -> v1::InstanceCell {
         network: of.network.as_ref().map(network_to_wire),
         first_vm: of.first_vm.get(),
         has_files: of.has_files,
+        files_absent: of.files_absent.to_owned(),
     }
 }
 

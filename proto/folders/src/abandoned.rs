@@ -9,6 +9,7 @@ use crate::{
     FolderError,
     lock::LOCK,
     lock::{Tried, try_lock},
+    tree::remove_tree,
 };
 
 /// Removes the abandoned folders in `place` and returns their paths. A folder is abandoned if its name is `prefix`
@@ -54,7 +55,7 @@ fn remove_if_abandoned(folder: &Path) -> io::Result<bool> {
             Err(e) => return Err(e),
         }
     }
-    fs::remove_dir_all(folder)?;
+    remove_tree(folder)?;
     Ok(true)
 }
 

@@ -1,7 +1,7 @@
 //! A folder that the process holds which made it.
 
 use std::{
-    fs::{self, DirBuilder},
+    fs::DirBuilder,
     io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
@@ -10,6 +10,7 @@ use std::{
 use crate::{
     FolderError,
     lock::{Lock, Tried, try_lock},
+    tree::remove_tree,
 };
 
 /// A folder locked by the process that made it. Dropping it removes it with all that is in it.
@@ -55,7 +56,7 @@ impl HeldFolder {
 
 impl Drop for HeldFolder {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
+        if let Err(error) = remove_tree(&self.path) {
             // Whoever removes the abandoned ones next removes it, too.
             tracing::warn!(%error, folder = %self.path.display(), "can't remove a temporary folder; whoever makes the next one here removes it");
         }
@@ -65,6 +66,8 @@ impl Drop for HeldFolder {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::remove_abandoned;
 

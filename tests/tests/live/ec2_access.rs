@@ -350,8 +350,8 @@ fn instances_of_two_workers_reach_each_other_and_files_stay_where_they_are() {
     cloud.call(&format!("TerminateInstances&InstanceId.1={reader}"));
     cloud.await_state(&third, "running");
     cloud.call(&format!("StartInstances&InstanceId.1={sender}"));
-    let console =
-        cloud.await_text(&sender, "[dormouse: the instance's files are on another worker");
+    let left = "[dormouse: the instance's files from before its stop were left on another worker of this run;";
+    let console = cloud.await_text(&sender, left);
     assert!(!console.contains("told to end"), "{console}");
     cloud.await_text(&sender, "began with 0 files\n");
     cloud.end_run();

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use dormouse_proto::{
     PACKED_CHUNKS,
-    v1::{Report, StartTask, Welcome},
+    v1::{self, Report, StartTask, VmConsole, Welcome},
 };
 use dormouse_units::{Speedup, TaskId};
 use nix::time::{ClockId, clock_getres};
@@ -13,12 +13,13 @@ use tonic::transport::Channel;
 
 use super::{
     PreparedWorker, available_millicores, bounds,
-    cell::{InstanceFolders, NetworkSwitch, NetworkUplink},
+    cell::{FilesAbsence, InstanceFolders, NetworkSwitch, NetworkUplink},
     cores::HostCores,
     machine::{HostBackend, LifeContext},
+    memory::available_memory,
     own,
     places::AttemptPlaces,
-    report::{Key, explain_error},
+    report::{Key, explain_error, make_report},
     threads::DeletionQueue,
     transfer::WorkerTransfers,
 };
@@ -45,6 +46,11 @@ pub(crate) mod limit {
     /// Time limit for one repetition of a measured program.
     pub(crate) const MEASURE: Duration = Duration::from_secs(600);
 }
+
+/// Part of this host's free memory that files of stopped instances may take: one in so many bytes.
+const KEPT_SHARE: u64 = 4;
+/// Most bytes of the files of stopped instances, if the kernel does not say how much memory is free.
+const KEPT_BYTES: u64 = 1 << 30;
 
 /// State that all VMs of one session of a worker share.
 #[derive(Debug)]
@@ -114,7 +120,9 @@ impl LifeHost {
             speedup,
             hold_checkpoints: welcome.hold_checkpoints,
             places: Arc::default(),
-            folders: Arc::default(),
+            folders: Arc::new(InstanceFolders::new(
+                available_memory().map_or(KEPT_BYTES, |bytes| bytes / KEPT_SHARE),
+            )),
             switch: Arc::default(),
             uplink: NetworkUplink::new(coordinator.clone()),
             deletions: DeletionQueue::new(),
@@ -192,8 +200,20 @@ impl LifeHost {
     pub(crate) fn release_folder(&self, name: &TaskName, vm: u32, keeps: bool) {
         let (folders, prepared) = (Arc::clone(&self.folders), Arc::clone(&self.prepared));
         let name = name.clone();
+        let reports = self.reports.clone();
         self.deletions.add_deletion(move || {
-            folders.release(&name, vm, keeps, || remove_folder(&prepared, &name));
+            let bytes = prepared.workspace.used_bytes(&name).unwrap_or_default();
+            let remove = || remove_folder(&prepared, &name);
+            match folders.release(&name, vm, keeps, bytes, remove) {
+                None | Some(FilesAbsence::NeverBegun) => {}
+                Some(absence) => {
+                    tracing::warn!(vm, folder = %name, %absence, "the files of an instance are not kept");
+                    let text = format!("[dormouse: the instance's files are not kept: {absence}]\n");
+                    let console = VmConsole { vm, text };
+                    // The session ends before the VMs only when nobody wants reports any more.
+                    let _ = reports.send(make_report(v1::report::Report::VmConsole(console)));
+                }
+            }
         });
     }
 

@@ -133,11 +133,8 @@ impl LifeMachines for HostMachines {
         let checkpoints = self.host.workspace().checkpoints_directory().join(&self.host.run);
         let host = Arc::clone(&self.host);
         self.host.deletions.add_deletion(move || {
-            match std::fs::remove_dir_all(&checkpoints) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    tracing::warn!(%error, directory = %checkpoints.display(), "left behind");
-                }
-                _ => {}
+            if let Err(error) = dormouse_folders::remove_tree(&checkpoints) {
+                tracing::warn!(%error, directory = %checkpoints.display(), "left behind");
             }
             if let Err(error) = host.workspace().remove_run(&host.run) {
                 tracing::warn!(why = explain_error(&error), "directories of tasks are left behind");

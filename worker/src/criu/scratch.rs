@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dormouse_folders::remove_tree;
 use nix::fcntl::{Flock, FlockArg};
 
 /// Beginning of the names of directories for CRIU's checks.
@@ -64,7 +65,7 @@ impl ScratchDirectory {
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // A leftover in the folder for temporary files is no reason to fail a check.
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = remove_tree(&self.path);
     }
 }
 
@@ -77,7 +78,7 @@ fn sweep_unheld(parent: &Path) {
         }
         let Ok(directory) = File::open(entry.path()) else { continue };
         if let Ok(_held) = Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = remove_tree(&entry.path());
         }
     }
 }

@@ -1,13 +1,9 @@
 //! Putting a task's directory back as it was.
 
-use std::{
-    ffi::OsStr,
-    fs::{self, File},
-    io,
-    path::Path,
-};
+use std::{ffi::OsStr, fs::File, io, path::Path};
 
 use blake3::Hash;
+use dormouse_folders::empty_tree;
 use nix::{
     fcntl::AtFlags,
     sys::{
@@ -49,19 +45,7 @@ pub(crate) fn restore_directory(
 
 /// Removes everything in a directory, but not the directory itself, on which something may be mounted.
 pub(super) fn empty_directory(root: &DirectoryHandle, directory: &Path) -> Result<()> {
-    for name in
-        root.list_names(usize::MAX).map_err(DirectoryError::file_error("list", directory))?
-    {
-        let path = directory.join(&name);
-        let stat = root.stat_name(&name).map_err(DirectoryError::file_error("look at", &path))?;
-        // The library removes what is below by open directories.
-        let removed = match stat.st_mode & libc::S_IFMT {
-            libc::S_IFDIR => fs::remove_dir_all(&path),
-            _ => fs::remove_file(&path),
-        };
-        removed.map_err(DirectoryError::file_error("remove", &path))?;
-    }
-    Ok(())
+    empty_tree(root).map_err(DirectoryError::file_error("empty", directory))
 }
 
 fn put_node(

@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use dormouse_folders::remove_tree;
 use nix::mount::MsFlags;
 
 use super::{
@@ -285,19 +286,7 @@ fn provide_folders(
 ///
 /// Something in them can't be removed.
 pub fn empty_folders(directory: &Path) -> io::Result<()> {
-    for (folder, _) in FOLDERS {
-        let path = directory.join(folder);
-        let removed = match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
-            Ok(_) => fs::remove_file(&path),
-            Err(error) => Err(error),
-        };
-        match removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    FOLDERS.into_iter().try_for_each(|(folder, _)| remove_tree(&directory.join(folder)))
 }
 
 fn make_folder(path: &Path, user: Option<u32>) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use blake3::Hash;
+use dormouse_folders::remove_tree;
 
 use super::{
     CheckpointDraft, CheckpointManifest, HeldFull, ImageKey, Result, StoreError, StoredCheckpoint,
@@ -141,12 +142,7 @@ impl LocalCheckpoints {
 
     fn remove(&self, path: &Path) -> Result<()> {
         self.sound.forget_directory(path);
-        match fs::remove_dir_all(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                Err(StoreError::file_error("remove", path)(e))
-            }
-            _ => Ok(()),
-        }
+        remove_tree(path).map_err(StoreError::file_error("remove", path))
     }
 
     /// Returns the newest checkpoint found whole: a checkpoint is whole if all its files are read and have their checksums.

@@ -7,6 +7,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use dormouse_folders::remove_tree;
+
 use super::{
     CheckpointFile, CheckpointManifest, ImageKey, OpenFile, Result, SavedProgress, StoreError,
     StoredCheckpoint, checksum,
@@ -191,7 +193,7 @@ impl Drop for CheckpointDraft {
         if !self.committed {
             self.sound.forget_directory(&self.directory);
             // What cannot be removed now is swept at the next start.
-            let _ = fs::remove_dir_all(&self.directory);
+            let _ = remove_tree(&self.directory);
         }
     }
 }

@@ -74,6 +74,14 @@ pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -
         .map_err(mount_failed("mount a tmpfs on", at))
 }
 
+/// Changes the size of the tmpfs over the directory of one task, which is not smaller than what is in it.
+pub(super) fn resize_tmpfs(at: &Path, bytes: u64) -> Result<()> {
+    let flags = MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    let options = format!("size={bytes}");
+    mount(no_text(), at, no_text(), flags, Some(options.as_str()))
+        .map_err(mount_failed("change the size of the tmpfs on", at))
+}
+
 /// Unmounts the file system over a directory, if there is one. Processes that still use that file system keep it.
 pub(super) fn take_away(at: &Path) -> Result<()> {
     use nix::errno::Errno;

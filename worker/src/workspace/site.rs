@@ -8,7 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use dormouse_folders::{LOCK, Lock, Tried, try_lock_in};
+use dormouse_folders::{LOCK, Lock, Tried, remove_tree, try_lock_in};
+use nix::sys::statvfs::statvfs;
 
 use super::{
     LeaseError, Result, TaskName, UserLeases, WorkspaceError, leases::LeaseFolder, mounts,
@@ -172,6 +173,34 @@ impl Workspace {
         mounts::take_away(&path)?;
         // A tmpfs without a size would have half of the host's memory.
         mounts::tmpfs_for_task(&path, bytes.max(LEAST_TASK_BYTES), (owner.uid(), owner.gid()))
+    }
+
+    /// Changes the size of the memory file system that is mounted over the directory of a task; returns whether what is in it has room
+    /// there. If it has not, the size becomes that of what is in it.
+    ///
+    /// # Errors
+    ///
+    /// The mount can't be changed.
+    pub fn resize_task(&self, name: &TaskName, bytes: u64) -> Result<bool> {
+        let (path, used) = (self.task_directory(name), self.used_bytes(name)?);
+        mounts::resize_tmpfs(&path, bytes.max(used).max(LEAST_TASK_BYTES))?;
+        Ok(used <= bytes)
+    }
+
+    /// Returns the bytes that are used of the file system that has the directory of a task.
+    ///
+    /// # Errors
+    ///
+    /// The directory can't be looked at.
+    pub fn used_bytes(&self, name: &TaskName) -> Result<u64> {
+        let path = self.task_directory(name);
+        let stat = statvfs(&path).map_err(|source| WorkspaceError::File {
+            action: "ask for the size of the file system of",
+            path,
+            source: source.into(),
+        })?;
+        let used = stat.blocks().saturating_sub(stat.blocks_free());
+        Ok(used.saturating_mul(stat.fragment_size()))
     }
 
     /// Makes the directory of a task if it doesn't exist, and gives it to a user that no other task of this host has.
@@ -378,12 +407,11 @@ fn create_directory(path: &Path) -> Result<()> {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(WorkspaceError::File { action: "remove", path: path.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
+    remove_tree(path).map_err(|source| WorkspaceError::File {
+        action: "remove",
+        path: path.to_owned(),
+        source,
+    })
 }
 
 #[cfg(test)]

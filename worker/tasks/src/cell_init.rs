@@ -8,88 +8,49 @@
 //! The order names the user data. Their working directory is [`WORK`](crate::supervisor::WORK) in this process's
 //! directory; the console is this process's standard output.
 
+mod boot_programs;
+mod console;
+mod first_boot;
+mod order;
+mod shutdown;
+
 use std::{
     collections::BTreeMap,
-    ffi::{OsStr, OsString},
-    fs::{self, DirBuilder, File, OpenOptions, Permissions},
-    io::{self, Read as _, Write as _},
+    ffi::OsString,
+    fs::File,
+    io::{self, Read as _},
     os::{
-        fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
-        unix::{
-            fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
-            process::ExitStatusExt as _,
-        },
+        fd::{AsRawFd as _, OwnedFd},
+        unix::process::ExitStatusExt as _,
     },
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
+use boot_programs::{EACH_BOOT, boot_programs};
+pub use console::CONSOLE_BYTES;
+use console::CellConsole;
+use first_boot::{link_homes, write_file, write_keys};
+use order::read_order;
+pub use order::{CellFile, CellOrder};
+pub use shutdown::COMMANDS;
+use shutdown::{CellSignals, signal_others, write_commands};
 
-use crate::left;
 use crate::supervisor::WORK;
 
 /// First argument of `dormouse-task` that selects the first process of a cell.
 pub const KIND: &str = "cell";
 /// Exit status of the first process after a shutdown that a process of the cell has requested.
 pub const POWERED_OFF: u8 = 90;
-/// Name of the folder with the commands that shut the cell down, in the directory of the cell.
-pub const COMMANDS: &str = "bin";
-/// Most bytes that a console holds; further output is dropped.
-pub const CONSOLE_BYTES: usize = 1 << 20;
-/// Folder in the home directory with programs that are run at each boot, as cloud-init's `scripts/per-boot`.
-const EACH_BOOT: &str = "per-boot";
-/// Most programs that are run at each boot.
-const BOOT_PROGRAMS: usize = 64;
-/// Folder in the directory of the cell that is its `/home`.
-const HOMES: &str = "home";
 /// The user data, as the console names them.
 const DATA: &str = "the user data";
 /// The ssh server, as the console names it.
 const SSH: &str = "the ssh server";
 /// Most reads of output between two looks for signals.
 const OUTPUT_READS: usize = 16;
-/// Commands by which a process of the cell requests the shutdown.
-const SHUTDOWN_COMMANDS: [&str; 3] = ["shutdown", "poweroff", "halt"];
-/// Greatest size of an order that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
 /// Time between two attempts to kill what is left after the time limit of a shutdown.
 const KILL_EVERY: Duration = Duration::from_millis(20);
-
-/// Order to the first process of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellOrder {
-    /// Path of the user data, a program; `None`: there is nothing to run.
-    pub user_data: Option<PathBuf>,
-    /// Path of the program that starts the cell's ssh server; `None`: the cell has none.
-    pub ssh: Option<PathBuf>,
-    /// Names of the cell's user, each of which has a home directory: they are one.
-    pub names: Vec<String>,
-    /// Public keys that may log in.
-    pub keys: Vec<String>,
-    /// Files that are written before anything runs.
-    pub files: Vec<CellFile>,
-    /// Lines for the console.
-    pub notes: Vec<String>,
-    /// The whole environment of the user data.
-    pub env: BTreeMap<String, String>,
-    /// Time that processes have to end in a shutdown before they are killed, in milliseconds.
-    pub shutdown_ms: u64,
-}
-
-/// A file that the first process of a cell writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CellFile {
-    /// Its path, as programs in the cell see it.
-    pub path: PathBuf,
-    /// Its content, or what is added to it.
-    pub content: Vec<u8>,
-    /// Permission bits of the file, such as `0o644`.
-    pub mode: u32,
-    /// True if the content is added to the end of a file that may be there.
-    pub appends: bool,
-}
 
 /// Reasons why the first process of a cell can't begin.
 #[derive(Debug, thiserror::Error)]
@@ -134,106 +95,6 @@ fn hide_memory() -> io::Result<()> {
     match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn read_order(mut arguments: impl Iterator<Item = OsString>) -> Result<CellOrder, CellError> {
-    let (name, path) = (arguments.next(), arguments.next().map(PathBuf::from));
-    let path = path.filter(|_| name.as_deref() == Some(OsStr::new("--order")));
-    let path = path.filter(|_| arguments.next().is_none()).ok_or(CellError::Usage)?;
-    let order = left::read(&path, LONGEST).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
-    order.map_err(|source| CellError::Order { path, source })
-}
-
-/// Number of the signal that requests the shutdown, as systemd has it: SIGRTMIN+4.
-fn power_off_signal() -> i32 {
-    libc::SIGRTMIN() + 4
-}
-
-/// Writes the commands by which a process of the cell requests the shutdown.
-fn write_commands(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o755).create(folder)?;
-    let text = format!("#!/bin/sh\nkill -{} 1\n", power_off_signal());
-    for name in SHUTDOWN_COMMANDS {
-        let path = folder.join(name);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o755).open(&path)?;
-        file.write_all(text.as_bytes())?;
-        fs::set_permissions(&path, Permissions::from_mode(0o755))?;
-    }
-    Ok(())
-}
-
-/// Signals to the first process, which are blocked and read from a descriptor: the ends of children, and requests of a
-/// shutdown. A blocked signal also reaches the first process of a PID namespace from inside.
-struct CellSignals(File);
-
-impl CellSignals {
-    #[expect(unsafe_code, reason = "the standard library knows no signals")]
-    fn receive() -> io::Result<Self> {
-        // SAFETY: the set is this function's, and initialised before it is used; the descriptor is new, and nobody else's.
-        unsafe {
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&raw mut set);
-            for signal in [libc::SIGCHLD, libc::SIGTERM, power_off_signal()] {
-                libc::sigaddset(&raw mut set, signal);
-            }
-            match libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) {
-                0 => {}
-                error => return Err(io::Error::from_raw_os_error(error)),
-            }
-            match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
-                fd @ 0.. => Ok(Self(File::from_raw_fd(fd))),
-                _ => Err(io::Error::last_os_error()),
-            }
-        }
-    }
-
-    /// Returns the next signal that has arrived; `None`: there is none.
-    fn next_signal(&self) -> io::Result<Option<i32>> {
-        let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
-        match (&self.0).read(&mut bytes) {
-            Ok(_) => {
-                let [a, b, c, d, ..] = bytes;
-                Ok(i32::try_from(u32::from_ne_bytes([a, b, c, d])).ok())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// A console of at most [`CONSOLE_BYTES`].
-struct CellConsole<W> {
-    output: W,
-    written: usize,
-}
-
-impl<W: io::Write> CellConsole<W> {
-    const fn new(output: W) -> Self {
-        Self { output, written: 0 }
-    }
-
-    /// Adds output, as far as there is room. Output that the disk has no room for is lost.
-    fn add(&mut self, bytes: &[u8]) {
-        let room = CONSOLE_BYTES - self.written;
-        if room == 0 {
-            return;
-        }
-        let kept = bytes.get(..room.min(bytes.len())).unwrap_or(bytes);
-        let _ = self.output.write_all(kept).and_then(|()| self.output.flush());
-        self.written += kept.len();
-        if self.written == CONSOLE_BYTES {
-            let last = format!(
-                "\n[dormouse: the console is full: {CONSOLE_BYTES} bytes; what follows is dropped]\n"
-            );
-            let _ = self.output.write_all(last.as_bytes()).and_then(|()| self.output.flush());
-        }
-    }
-
-    /// Adds a line of the first process itself.
-    fn say(&mut self, line: &str) {
-        self.add(format!("[dormouse: {line}]\n").as_bytes());
     }
 }
 
@@ -442,68 +303,6 @@ fn spawn(
     i32::try_from(child.id()).map_err(io::Error::other)
 }
 
-/// Returns the paths of the programs in a folder, in the order of their names; none if there is no such folder.
-fn boot_programs(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let folder = std::env::current_dir()?.join(folder);
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = folder.join(entry?.file_name());
-        let is_program = |it: &fs::Metadata| it.is_file() && it.permissions().mode() & 0o111 != 0;
-        if fs::metadata(&path).is_ok_and(|it| is_program(&it)) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found.truncate(BOOT_PROGRAMS);
-    Ok(found)
-}
-
-/// Makes a home directory for each name: a link to the working directory, in the folder that is the cell's `/home`. What is there
-/// from an earlier boot stays.
-fn link_homes(names: &[String]) -> io::Result<()> {
-    let (homes, work) = (Path::new(HOMES), std::env::current_dir()?.join(WORK));
-    DirBuilder::new().recursive(true).mode(0o755).create(homes)?;
-    names.iter().try_for_each(|name| match std::os::unix::fs::symlink(&work, homes.join(name)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        linked => linked,
-    })
-}
-
-/// Writes the keys that may log in.
-fn write_keys(keys: &[String]) -> io::Result<()> {
-    let folder = Path::new(WORK).join(".ssh");
-    DirBuilder::new().mode(0o700).create(&folder)?;
-    let path = folder.join("authorized_keys");
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(keys.iter().map(|key| format!("{key}\n")).collect::<String>().as_bytes())
-}
-
-/// Writes a file of the order, and the folders that it is in.
-fn write_file(file: &CellFile) -> io::Result<()> {
-    if let Some(folder) = file.path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.create(true).append(file.appends).write(true).truncate(!file.appends);
-    let mut open = options.mode(file.mode).open(&file.path)?;
-    open.write_all(&file.content)?;
-    open.set_permissions(Permissions::from_mode(file.mode))
-}
-
-/// Sends a signal to all other processes of the cell. Only the first process of a PID namespace does so: its kill(2)
-/// reaches all others of the namespace, and none outside.
-fn signal_others(signal: i32) {
-    if std::process::id() == 1 {
-        #[expect(unsafe_code, reason = "the standard library signals its own children alone")]
-        // SAFETY: takes numbers. Where nobody is left it says so, and so does the next wait.
-        let _ = unsafe { libc::kill(-1, signal) };
-    }
-}
-
 #[expect(unsafe_code, reason = "the standard library has it for sockets alone")]
 fn set_nonblocking(file: &OwnedFd) -> io::Result<()> {
     // SAFETY: takes numbers.
@@ -516,36 +315,12 @@ fn set_nonblocking(file: &OwnedFd) -> io::Result<()> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt as _,
+    };
+
     use super::*;
-
-    #[test]
-    fn a_console_holds_so_much_and_says_that_it_is_full() {
-        let mut console = CellConsole::new(Vec::new());
-        console.add(&vec![b'a'; CONSOLE_BYTES - 1]);
-        assert_eq!(console.output.len(), CONSOLE_BYTES - 1);
-        console.add(b"bc");
-        console.add(b"d");
-        let text = String::from_utf8(console.output).unwrap();
-        assert!(
-            text.ends_with("is dropped]\n") && text.contains("ab\n[dormouse"),
-            "{}",
-            text.len()
-        );
-        assert!(!text.contains('c') || !text[..CONSOLE_BYTES].contains('c'));
-    }
-
-    #[test]
-    fn the_commands_of_a_shutdown_send_the_first_process_its_signal() {
-        let folder = tempfile::tempdir().unwrap();
-        let bin = folder.path().join(COMMANDS);
-        write_commands(&bin).unwrap();
-        for name in SHUTDOWN_COMMANDS {
-            let text = fs::read_to_string(bin.join(name)).unwrap();
-            assert_eq!(text, "#!/bin/sh\nkill -38 1\n", "{name}");
-            assert_eq!(fs::metadata(bin.join(name)).unwrap().permissions().mode() & 0o777, 0o755);
-        }
-        write_commands(&bin).unwrap_err();
-    }
 
     /// Runs an order in a process of its own, whose children and console are its own; returns the process, and the folder with its
     /// console.
@@ -646,19 +421,6 @@ mod tests {
         assert_eq!(cell.wait().unwrap().code(), Some(0));
         let said = fs::read_to_string(folder.path().join("console")).unwrap();
         assert!(said.ends_with("told to end]\n"), "{said}");
-    }
-
-    #[test]
-    fn programs_of_each_boot_begin_in_the_order_of_their_names() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(boot_programs(&folder.path().join("none")).unwrap(), Vec::<PathBuf>::new());
-        for (name, mode) in [("20-b", 0o755), ("10-a", 0o700), ("notes", 0o644)] {
-            fs::write(folder.path().join(name), "").unwrap();
-            fs::set_permissions(folder.path().join(name), Permissions::from_mode(mode)).unwrap();
-        }
-        fs::create_dir(folder.path().join("folder")).unwrap();
-        let found = boot_programs(folder.path()).unwrap();
-        assert_eq!(found, ["10-a", "20-b"].map(|name| folder.path().join(name)));
     }
 
     #[test]

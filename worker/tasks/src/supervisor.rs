@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use dormouse_folders::remove_tree;
 use serde::{Deserialize, Serialize};
 
 use crate::left;
@@ -206,24 +207,11 @@ fn write_result(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> 
     };
     // The program may have put something else in either place. It runs no more.
     let written = write().or_else(|_| {
-        [&partial, path].into_iter().try_for_each(clear_path)?;
+        [&partial, path].into_iter().try_for_each(remove_tree)?;
         fs::write(&partial, [b' '; RESULT_BYTES])?;
         write()
     });
     written.map_err(fail)
-}
-
-/// Removes the file or directory at a path.
-fn clear_path(path: impl AsRef<Path>) -> io::Result<()> {
-    let path = path.as_ref();
-    let removed = match fs::symlink_metadata(path) {
-        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
-        _ => fs::remove_file(path),
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// The progress page on which a supervisor publishes heartbeats.

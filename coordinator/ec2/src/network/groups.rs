@@ -11,7 +11,7 @@ use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
 use crate::network::rule_calls::group_not_found;
-use crate::network_records::SecurityGroup;
+use crate::network_records::GroupRecord;
 use crate::resource_tags::{tags_for, tags_to_wire};
 
 const FILTERS: [&str; 19] = [
@@ -36,7 +36,7 @@ const FILTERS: [&str; 19] = [
     "tag-value",
 ];
 
-impl SecurityGroup {
+impl GroupRecord {
     fn filter_values(&self, owner: &str, name: &str) -> Option<Vec<String>> {
         let one = |value: &str| Some(vec![value.to_owned()]);
         let (is_egress, of_rule) = match name.strip_prefix("egress.") {
@@ -122,14 +122,29 @@ impl ApiDesk {
             let text = "No default VPC for this user. GroupName is only supported for EC2-Classic and default VPC.";
             return Err(ApiError::new("VPCIdNotSpecified", text));
         };
-        let is_in = |group: &&SecurityGroup| group.vpc == vpc;
+        self.check_groups(scope, vpc, spec)?;
+        self.check_devices(scope, spec)
+    }
+
+    /// Checks that the groups that a launch or a change names are groups of a VPC.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidGroup.NotFound`.
+    pub(crate) fn check_groups(
+        &self,
+        scope: &CallScope,
+        vpc: &str,
+        spec: &LaunchSpec,
+    ) -> Result<(), ApiError> {
+        let network = self.network(scope);
+        let is_in = |group: &&GroupRecord| group.vpc == vpc;
         if let Some(id) = spec.groups.iter().find(|id| network.group(id).filter(is_in).is_none()) {
             return Err(group_not_found(id));
         }
         let own = || network.groups.iter().filter(is_in);
         let missing = spec.group_names.iter().find(|name| own().all(|group| group.name != **name));
-        missing.map_or(Ok(()), |name| Err(group_not_found(name)))?;
-        self.check_devices(scope, spec)
+        missing.map_or(Ok(()), |name| Err(group_not_found(name)))
     }
 
     pub(crate) fn describe_groups(
@@ -141,7 +156,7 @@ impl ApiDesk {
         refuse_others("DescribeSecurityGroups", input, &played)?;
         let (ids, names) = (input.texts("GroupIds"), input.texts("GroupNames"));
         let network = self.network(scope);
-        let mut all: Vec<&SecurityGroup> = network.groups.iter().collect();
+        let mut all: Vec<&GroupRecord> = network.groups.iter().collect();
         let missing = ids.iter().find(|id| network.group(id).is_none());
         let misnamed = names.iter().find(|name| all.iter().all(|group| group.name != **name));
         if let Some(id) = missing.or(misnamed) {
@@ -152,7 +167,7 @@ impl ApiDesk {
                 && (names.is_empty() || names.contains(&group.name.as_str()))
         });
         let owner = account_number(&scope.account);
-        let values = |group: &&SecurityGroup, name: &str| group.filter_values(&owner, name);
+        let values = |group: &&GroupRecord, name: &str| group.filter_values(&owner, name);
         let found = filter_by(all, input, values, &FILTERS)?;
         let (page, next) = take_page(found, input, (5, 1_000))?;
         let written = page.into_iter().map(|group| {
@@ -209,7 +224,7 @@ impl ApiDesk {
             return Err(ApiError::new("InvalidGroup.Duplicate", text));
         }
         let (id, rule) = (self.new_id("sg"), self.new_id("sgr"));
-        let group = SecurityGroup {
+        let group = GroupRecord {
             id: id.clone(),
             vpc,
             name,
@@ -242,7 +257,7 @@ impl ApiDesk {
         let uses = |it: &Ec2Instance| {
             it.is_alive() && self.groups_of(it).iter().any(|(own, _)| *own == id)
         };
-        let is_named = |group: &SecurityGroup| {
+        let is_named = |group: &GroupRecord| {
             let names = |rule: &GroupRule| matches!(&rule.peer, RulePeer::Group { id: own, .. } if *own == id);
             group.id != id && group.rules.iter().any(names)
         };
@@ -259,7 +274,7 @@ impl ApiDesk {
         &self,
         scope: &CallScope,
         input: &WireValue,
-    ) -> Result<&SecurityGroup, ApiError> {
+    ) -> Result<&GroupRecord, ApiError> {
         let (id, name) = (input.text("GroupId"), input.text("GroupName"));
         let network = self.network(scope);
         let by_name = |name: &str| {

@@ -6,7 +6,7 @@ use crate::desk::{ApiDesk, CallScope};
 use crate::instance_seat::InstanceSeat;
 use crate::ip_block::IpBlock;
 use crate::launch_spec::LaunchSpec;
-use crate::names::default_id;
+use crate::names::{account_number, default_id};
 use crate::network_records::{GatewayRecord, RegionNetwork, VpcParts, VpcRecord};
 
 static NO_NETWORK: RegionNetwork = RegionNetwork::empty();
@@ -29,7 +29,7 @@ impl ApiDesk {
         let parts = VpcParts {
             vpc: own("vpc", ""),
             group: own("sg", "default"),
-            rule: own("sgr", "default"),
+            rules: [own("sgr", "default"), own("sgr", "default inwards")],
             table: own("rtb", ""),
             association: own("rtbassoc", ""),
         };
@@ -44,7 +44,7 @@ impl ApiDesk {
         };
         let gateway =
             GatewayRecord { id: own("igw", ""), vpc: Some(parts.vpc.clone()), tags: Vec::new() };
-        network.add_vpc(parts, vpc);
+        network.add_vpc(parts, vpc, account_number(&scope.account));
         for table in &mut network.tables {
             table.routes.push(("0.0.0.0/0".to_owned(), gateway.id.clone()));
         }

@@ -8,7 +8,7 @@ use crate::instance_answers::tag_values;
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 use crate::network::region::not_found;
-use crate::network_records::SecurityGroup;
+use crate::network_records::GroupRecord;
 use crate::resource_tags::tags_for;
 
 /// The most rules of a group in one direction: AWS's quota for new accounts.
@@ -258,13 +258,13 @@ impl ApiDesk {
         let groups = &self.network(scope).groups;
         check_group_ids(input)?;
         let all = groups.iter().flat_map(|of| of.rules.iter().map(move |rule| (of, rule)));
-        let all: Vec<(&SecurityGroup, &GroupRule)> = all.collect();
+        let all: Vec<(&GroupRecord, &GroupRule)> = all.collect();
         if let Some(id) = ids.iter().find(|id| all.iter().all(|(_, rule)| rule.id != **id)) {
             return Err(rule_not_found(id));
         }
         let is_named = |id: &str| ids.is_empty() || ids.contains(&id);
         let all = all.into_iter().filter(|(_, rule)| is_named(&rule.id)).collect();
-        let values = |(group, rule): &(&SecurityGroup, &GroupRule), name: &str| match name {
+        let values = |(group, rule): &(&GroupRecord, &GroupRule), name: &str| match name {
             "group-id" => Some(vec![group.id.clone()]),
             "security-group-rule-id" => Some(vec![rule.id.clone()]),
             _ => tag_values(&rule.tags, name),

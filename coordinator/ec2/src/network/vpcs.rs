@@ -28,11 +28,14 @@ const FILTERS: [&str; 14] = [
     "tag-value",
 ];
 
+/// Blocks of which a VPC has no address: every host has them to itself, or they are those of no host.
+const NO_VPC: [&str; 4] = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"];
+
 fn vpc_not_found(id: &str) -> ApiError {
     not_found("InvalidVpcID.NotFound", "vpc ID", id)
 }
 
-/// Parses the block of a VPC, whose prefix has 16 to 28 bits.
+/// Parses the block of a VPC, whose prefix has 16 to 28 bits and whose addresses are those of hosts.
 fn read_vpc_block(text: &str) -> Result<IpBlock, ApiError> {
     let block = IpBlock::read(text).ok_or_else(|| {
         let text = format!(
@@ -40,7 +43,9 @@ fn read_vpc_block(text: &str) -> Result<IpBlock, ApiError> {
         );
         ApiError::new("InvalidParameterValue", text)
     })?;
-    if (16..=28).contains(&block.bits()) {
+    let is_played = (16..=28).contains(&block.bits())
+        && NO_VPC.iter().all(|no| !IpBlock::read(no).is_some_and(|no| no.overlaps(block)));
+    if is_played {
         return Ok(block);
     }
     Err(ApiError::new("InvalidVpc.Range", format!("The CIDR '{text}' is invalid.")))
@@ -52,7 +57,7 @@ impl ApiDesk {
         VpcParts {
             vpc: self.new_id("vpc"),
             group: self.new_id("sg"),
-            rule: self.new_id("sgr"),
+            rules: [self.new_id("sgr"), self.new_id("sgr")],
             table: self.new_id("rtb"),
             association: self.new_id("rtbassoc"),
         }
@@ -86,7 +91,7 @@ impl ApiDesk {
             tags: tags_for(input, "vpc"),
         };
         let written = self.vpc_to_wire(scope, &vpc);
-        self.network_mut(scope).add_vpc(parts, vpc);
+        self.network_mut(scope).add_vpc(parts, vpc, account_number(&scope.account));
         Ok(PendingAnswer::Ready(WireValue::structure().with("Vpc", written)))
     }
 
@@ -118,7 +123,7 @@ impl ApiDesk {
         let subnets: Vec<String> = zones.iter().map(|_| self.new_id("subnet")).collect();
         let network = self.network_mut(scope);
         let (of, table) = (parts.vpc.clone(), parts.table.clone());
-        network.add_vpc(parts, vpc);
+        network.add_vpc(parts, vpc, account_number(&scope.account));
         for own in network.tables.iter_mut().filter(|own| own.id == table) {
             own.routes.push(("0.0.0.0/0".to_owned(), gateway.clone()));
         }

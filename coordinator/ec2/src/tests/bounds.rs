@@ -100,6 +100,43 @@ fn a_dry_run_checks_what_it_names() {
 }
 
 #[test]
+fn every_change_that_ec2_can_try_is_tried_by_a_dry_run() {
+    let (mut api, mut others) = (Client::new(), Vec::new());
+    for action in crate::calls::CHANGES {
+        // EC2's changes without the parameter.
+        if ["ModifySpotFleetRequest", "AssociateVpcCidrBlock", "ModifySubnetAttribute"]
+            .contains(&action)
+        {
+            continue;
+        }
+        // What the model requires, and tags, are checked first.
+        let code = api.code(&format!("{action}&DryRun=true"));
+        let is_right = ["DryRunOperation", "MissingParameter"].contains(&code.as_str())
+            || crate::calls::DRY_CHECKS.contains(&action) && code == "InvalidParameterValue";
+        if !is_right {
+            others.push(format!("{action}: {code}"));
+        }
+    }
+    assert_eq!(others, [String::new(); 0]);
+    assert!(api.ok("DescribeVolumes").list("Volumes").is_empty());
+    assert_eq!(api.ok("DescribeVpcs").list("Vpcs").len(), 1);
+}
+
+#[test]
+fn instances_that_are_up_can_be_rebooted_and_terminated_ones_are_ignored() {
+    let mut api = Client::new();
+    let id = api.run(ONE).remove(0);
+    let reboot = format!("RebootInstances&InstanceId.1={id}");
+    api.ok(&reboot);
+    api.at(100);
+    api.ok(&format!("StopInstances&InstanceId.1={id}"));
+    assert_eq!(api.code(&reboot), "IncorrectInstanceState");
+    api.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    api.ok(&reboot);
+    assert_eq!(api.state(&id), "terminated");
+}
+
+#[test]
 fn ids_and_names_have_their_forms() {
     let mut api = Client::new();
     let named = "CreateLaunchTemplate&LaunchTemplateData.ImageId=ami-12345678&LaunchTemplateName";

@@ -110,13 +110,16 @@ fn a_host_is_told_who_may_log_in_and_at_which_address() {
     let address = cell.public_address.expect("an address").to_string();
     assert_eq!((address.as_str(), &cell.role), ("127.80.3.4", &None));
     assert_eq!(text(&client.instance(&id), &["PublicIpAddress"]), address);
-    // The default group lets nobody in, and a launch without a key opens nothing.
+    // The default group lets its own instances in and nobody else, and a launch without a key opens nothing.
     launched(&mut client, "");
     let cell = client.session.cell_of(VmId::new(1)).expect("the VM is an instance's");
     assert!(cell.ssh_keys().is_empty(), "{cell:?}");
     let network = cell.network.expect("it has an address");
     assert_eq!(network.groups.first().map(|(_, name)| name.as_str()), Some("default"));
-    assert!(network.rules.iter().all(|rule| rule.is_egress), "{network:?}");
+    let inwards: Vec<_> = network.rules.into_iter().filter(|rule| !rule.is_egress).collect();
+    let own = TrafficPeer::Group(network.groups.into_iter().map(|(id, _)| id).collect());
+    let from_own = AllowedTraffic { peer: own, ..rule(false, None, (0, 65_535)) };
+    assert_eq!(inwards, [from_own]);
 }
 
 #[test]
@@ -152,6 +155,10 @@ fn the_files_of_an_instance_outlive_its_stops_and_not_its_end() {
     let destroyed = |client: &Client, vm, host| {
         client.session.with_desk(|desk| desk.note_destroyed(VmId::new(vm), host))
     };
+    let absence = |client: &Client, vm| {
+        let cell = client.session.cell_of(VmId::new(vm)).expect("it is an instance's");
+        cell.files_absent
+    };
     let has_files = |client: &Client, vm| {
         let cell = client.session.cell_of(VmId::new(vm)).expect("it is an instance's");
         (cell.first_vm, cell.has_files)
@@ -166,8 +173,10 @@ fn the_files_of_an_instance_outlive_its_stops_and_not_its_end() {
         client.session.with_desk(|desk| desk.note_created(VmId::new(1), host))
     };
     assert_eq!(created(&client, host), None, "it is where its files are");
+    assert_eq!(absence(&client, 1), "");
     assert_eq!(created(&client, other), Some((VmId::new(0), host)), "these are not used any more");
     assert_eq!(created(&client, other), None);
+    assert_eq!(absence(&client, 1), "were left on another worker of this run");
     client.ok(&format!("StopInstances&InstanceId.1={id}"));
     assert!(destroyed(&client, 1, other));
     assert_eq!(desk(&client, ApiDesk::take_forgotten), []);
@@ -187,6 +196,35 @@ fn the_files_of_an_instance_outlive_its_stops_and_not_its_end() {
     launched(&mut client, spot);
     client.session.advance_to(Time::from_secs(400));
     assert!(destroyed(&client, 3, host) && !destroyed(&client, 4, host));
+}
+
+#[test]
+fn files_stay_where_they_are_if_a_boot_is_broken_off_and_go_with_their_host() {
+    let mut client = live();
+    let (host, other) = (HostId::new(1), HostId::new(2));
+    let spot = "&InstanceMarketOptions.MarketType=spot\
+                &InstanceMarketOptions.SpotOptions.SpotInstanceType=persistent&\
+                 InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior=stop";
+    let destroyed = |client: &Client, vm, host| {
+        client.session.with_desk(|desk| desk.note_destroyed(VmId::new(vm), host))
+    };
+    let id = launched(&mut client, spot);
+    let cell = |client: &Client, vm| client.session.cell_of(VmId::new(vm)).expect("it is there");
+    assert!(!destroyed(&client, 0, host), "it has not booted");
+    assert!(!cell(&client, 0).has_files);
+    client.session.advance_to(Time::from_secs(100));
+    client.ok(&format!("StopInstances&InstanceId.1={id}"));
+    assert!(destroyed(&client, 0, host));
+    client.ok(&format!("StartInstances&InstanceId.1={id}"));
+    // EC2 takes the next VM before its boot is over, from another host: there are no files of the instance.
+    assert!(!destroyed(&client, 1, other));
+    assert_eq!((cell(&client, 1).has_files, cell(&client, 1).files_absent), (true, ""));
+    client.session.with_desk(|desk| desk.note_host_lost(other));
+    assert_eq!(cell(&client, 1).files_absent, "");
+    client.session.with_desk(|desk| desk.note_host_lost(host));
+    assert_eq!(cell(&client, 1).files_absent, "were on a worker that is gone");
+    client.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    assert_eq!(client.session.with_desk(ApiDesk::take_forgotten), []);
 }
 
 #[test]

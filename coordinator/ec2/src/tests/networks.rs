@@ -60,6 +60,11 @@ fn blocks_have_to_fit_and_not_to_overlap() {
     new_subnet(&mut api, &vpc, "10.0.0.0/24");
     for (query, code) in [
         ("CreateVpc&CidrBlock=10.0.0.0/8".to_owned(), "InvalidVpc.Range"),
+        ("CreateVpc&CidrBlock=169.254.0.0/16".to_owned(), "InvalidVpc.Range"),
+        ("CreateVpc&CidrBlock=169.254.169.240/28".to_owned(), "InvalidVpc.Range"),
+        ("CreateVpc&CidrBlock=127.0.0.0/16".to_owned(), "InvalidVpc.Range"),
+        ("CreateVpc&CidrBlock=255.0.0.0/16".to_owned(), "InvalidVpc.Range"),
+        (format!("AssociateVpcCidrBlock&VpcId={vpc}&CidrBlock=169.254.0.0/24"), "InvalidVpc.Range"),
         ("CreateVpc&CidrBlock=1000.0.0.0/16".to_owned(), "InvalidParameterValue"),
         (format!("CreateSubnet&VpcId={vpc}&CidrBlock=10.1.0.0/24"), "InvalidSubnet.Range"),
         (format!("CreateSubnet&VpcId={vpc}&CidrBlock=10.0.0.128/25"), "InvalidSubnet.Conflict"),
@@ -95,6 +100,57 @@ fn without_a_default_network_a_launch_needs_a_subnet() {
     assert_eq!(api.code(launch), "VPCIdNotSpecified");
     api.ok("CreateDefaultVpc");
     api.ok(launch);
+}
+
+#[test]
+fn members_of_a_default_group_may_reach_each_other() {
+    let mut api = Client::new();
+    let vpc = new_vpc(&mut api);
+    let groups = api.ok("DescribeSecurityGroups&GroupName.1=default");
+    assert_eq!(groups.list("SecurityGroups").len(), 2);
+    for group in groups.list("SecurityGroups") {
+        let id = text(group, &["GroupId"]);
+        let inwards = group.list("IpPermissions");
+        let peers = inwards.iter().flat_map(|permission| permission.list("UserIdGroupPairs"));
+        let peers: Vec<_> = peers.map(|peer| text(peer, &["GroupId"])).collect();
+        assert_eq!(peers, [id.clone()]);
+        assert_eq!(text(&inwards[0], &["IpProtocol"]), "-1");
+        assert_eq!(
+            text(&inwards[0].list("UserIdGroupPairs")[0], &["UserId"]),
+            text(group, &["OwnerId"])
+        );
+        let find =
+            format!("DescribeSecurityGroupRules&Filter.1.Name=group-id&Filter.1.Value.1={id}");
+        let rules = api.ok(&find);
+        let egress = rules.list("SecurityGroupRules").iter().map(|rule| rule.flag("IsEgress"));
+        assert_eq!(egress.collect::<Vec<_>>(), [Some(true), Some(false)]);
+    }
+    // A group that a user makes has no such rule, and one's own rule keeps no group from being deleted.
+    let made = api.ok(&format!("CreateSecurityGroup&GroupName=g&GroupDescription=d&VpcId={vpc}"));
+    let made = text(&made, &["GroupId"]);
+    let groups = api.ok(&format!("DescribeSecurityGroups&GroupId.1={made}"));
+    assert!(groups.list("SecurityGroups")[0].list("IpPermissions").is_empty());
+    api.ok(&format!("DeleteSecurityGroup&GroupId={made}"));
+    api.ok(&format!("DeleteVpc&VpcId={vpc}"));
+}
+
+#[test]
+fn an_instance_is_given_groups_of_its_own_vpc() {
+    let mut api = Client::new();
+    let vpc = new_vpc(&mut api);
+    let subnet = new_subnet(&mut api, &vpc, "10.0.1.0/24");
+    let group = |api: &mut Client, vpc: &str| {
+        let made = format!("CreateSecurityGroup&GroupName=g&GroupDescription=d{vpc}");
+        text(&api.ok(&made), &["GroupId"])
+    };
+    let (of_default, own) = (group(&mut api, ""), group(&mut api, &format!("&VpcId={vpc}")));
+    let id = api
+        .run(&format!("InstanceType=c5.large&MinCount=1&MaxCount=1&SubnetId={subnet}"))
+        .remove(0);
+    let give = |group: &str| format!("ModifyInstanceAttribute&InstanceId={id}&GroupId.1={group}");
+    assert_eq!(api.code(&give(&of_default)), "InvalidGroup.NotFound");
+    api.ok(&give(&own));
+    assert_eq!(text(&api.instance(&id).list("SecurityGroups")[0], &["GroupId"]), own);
 }
 
 #[test]

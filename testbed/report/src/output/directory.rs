@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse_folders::{HeldFolder, remove_abandoned};
+use dormouse_folders::{HeldFolder, remove_abandoned, remove_tree};
 use dormouse_log::{Input, LogError};
 
 use dormouse_analysis::RunMode;
@@ -231,7 +231,7 @@ impl Drop for StagedFolder {
             for entry in fs::read_dir(&self.target).into_iter().flatten().flatten() {
                 if !self.others.contains(&entry.file_name()) {
                     let path = entry.path();
-                    let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+                    let _ = remove_tree(&path);
                 }
             }
         }

@@ -2,20 +2,31 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    fmt, io,
     path::Path,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use dormouse_folders::remove_tree;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
 };
 
 use crate::{jail::empty_folders, workspace::TaskName};
 
+/// Most folders that are kept of stopped instances, each of which has a user of the host.
+const KEPT_FOLDERS: usize = 128;
+
 /// The folders of the instances of one session, each of which belongs to one VM at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct InstanceFolders {
     state: Mutex<FoldersState>,
     /// Notified whenever a VM has left a folder.
-    changed: Condvar,
+    changed: Notify,
+    /// Most bytes of all kept folders together.
+    most_bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -23,80 +34,216 @@ struct FoldersState {
     folders: BTreeMap<TaskName, FolderStanding>,
     /// Folders whose files are not to be kept, although their VM was told to.
     unwanted: BTreeSet<TaskName>,
+    /// Why folders are not here although their VM was told to keep them.
+    absent: BTreeMap<TaskName, FilesAbsence>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FolderStanding {
-    /// The VM with this number uses the folder, or its files are being removed.
-    InUse(u32),
-    /// A VM has left its files, which are kept.
+    /// The VM with this number uses the folder; `has_files`: it may hold files of the instance.
+    InUse { vm: u32, has_files: bool },
+    /// A VM has left its files, of so many bytes, which are kept.
+    Kept(u64),
+    /// Its files are being removed.
+    Leaving,
+}
+
+/// Reason why the files of a stopped instance were not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FilesAbsence {
+    /// There are none: the instance was stopped before its first process had begun.
+    NeverBegun,
+    /// This worker has kept the files of as many instances as it does.
+    TooMany,
+    /// This worker has no room for the files.
+    NoRoom {
+        /// Bytes of the files.
+        bytes: u64,
+        /// Bytes of the files of other instances that are kept.
+        others: u64,
+        /// Most bytes of the files of all instances.
+        most: u64,
+    },
+}
+
+impl fmt::Display for FilesAbsence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MIB: u64 = 1 << 20;
+        match self {
+            Self::NeverBegun => write!(f, "it was stopped before it had begun"),
+            Self::TooMany => write!(
+                f,
+                "this worker keeps the files of {KEPT_FOLDERS} stopped instances at most: \
+                 terminate some that are stopped"
+            ),
+            Self::NoRoom { bytes, others, most } => write!(
+                f,
+                "they are {} MiB, and this worker keeps {} MiB of stopped instances at most, {} MiB of them for \
+                 others: terminate some that are stopped, or leave less in files",
+                bytes.div_ceil(MIB),
+                most / MIB,
+                others.div_ceil(MIB)
+            ),
+        }
+    }
+}
+
+/// What a VM finds in the folder of its instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FoundFiles {
+    /// The files from before the last stop.
     Kept,
+    /// No files, for the reason that is known here.
+    Absent(Option<FilesAbsence>),
 }
 
 impl InstanceFolders {
+    /// Makes the record of no folders, of which so many bytes may be kept.
+    pub(crate) fn new(most_bytes: u64) -> Self {
+        Self { state: Mutex::default(), changed: Notify::new(), most_bytes }
+    }
+
     fn lock(&self) -> MutexGuard<'_, FoldersState> {
         // Nothing is left half done under this lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a folder to a VM, once an earlier VM has left it; returns true if kept files are in it. Blocks for `patience` at most.
+    /// Gives a folder to a VM, once an earlier VM has left it, for which `patience` is waited at most.
     ///
     /// # Errors
     ///
     /// In words: another VM still has the folder.
-    pub(crate) fn claim(
+    pub(crate) async fn claim(
         &self,
         name: &TaskName,
         vm: u32,
         patience: Duration,
-    ) -> Result<bool, String> {
+    ) -> Result<FoundFiles, String> {
         let until = Instant::now() + patience;
-        let mut state = self.lock();
-        while let Some(FolderStanding::InUse(other)) = state.folders.get(name).copied()
-            && other != vm
-        {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!("vm{other} still has the folder of its files"));
+        loop {
+            // Before the look, so that no change after it is missed.
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let by = match self.try_claim(name, vm) {
+                Ok(found) => return Ok(found),
+                Err(by) => by,
+            };
+            if timeout_at(until, changed).await.is_err() {
+                return Err(match by {
+                    Some(other) => format!("vm{other} still has the folder of its files"),
+                    None => "its files are still being removed".to_owned(),
+                });
             }
-            let waited = self.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let before = state.folders.insert(name.clone(), FolderStanding::InUse(vm));
-        Ok(before == Some(FolderStanding::Kept))
     }
 
-    /// Handles that a VM has left its folder: its files are kept, or removed by `remove`. A folder of another VM stays as it is.
-    pub(crate) fn release(&self, name: &TaskName, vm: u32, keeps: bool, remove: impl FnOnce()) {
+    /// Gives a folder to a VM.
+    ///
+    /// # Errors
+    ///
+    /// The number of the VM that has it; `None`: its files are being removed.
+    fn try_claim(&self, name: &TaskName, vm: u32) -> Result<FoundFiles, Option<u32>> {
         let mut state = self.lock();
-        if state.folders.get(name) != Some(&FolderStanding::InUse(vm)) {
-            return;
+        let before = state.folders.get(name).copied();
+        match before {
+            Some(FolderStanding::InUse { vm: other, .. }) if other != vm => {
+                return Err(Some(other));
+            }
+            Some(FolderStanding::Leaving) => return Err(None),
+            _ => {}
         }
-        if !state.unwanted.remove(name) && keeps {
-            state.folders.insert(name.clone(), FolderStanding::Kept);
-        } else {
+        let has_files = matches!(before, Some(FolderStanding::Kept(_)));
+        state.folders.insert(name.clone(), FolderStanding::InUse { vm, has_files });
+        let absence = state.absent.remove(name);
+        Ok(if has_files { FoundFiles::Kept } else { FoundFiles::Absent(absence) })
+    }
+
+    /// Records that the first process of a VM's cell has begun: from now on the folder may hold files of the instance.
+    pub(crate) fn note_begun(&self, name: &TaskName, vm: u32) {
+        match self.lock().folders.get_mut(name) {
+            Some(FolderStanding::InUse { vm: own, has_files }) if *own == vm => *has_files = true,
+            _ => {}
+        }
+    }
+
+    /// Handles that a VM has left its folder, with so many bytes of files: they are kept if they are to be (`keeps`) and there is
+    /// room, and removed by `remove` otherwise. A folder of another VM stays as it is. Returns why files are not kept that should be.
+    pub(crate) fn release(
+        &self,
+        name: &TaskName,
+        vm: u32,
+        keeps: bool,
+        bytes: u64,
+        remove: impl FnOnce(),
+    ) -> Option<FilesAbsence> {
+        let mut state = self.lock();
+        let has_files = match state.folders.get(name) {
+            Some(FolderStanding::InUse { vm: own, has_files }) if *own == vm => *has_files,
+            _ => return None,
+        };
+        let is_kept = !state.unwanted.remove(name) && keeps;
+        let absence = match is_kept {
+            true if has_files => state.refuse_more(bytes, self.most_bytes),
+            true => Some(FilesAbsence::NeverBegun),
+            false => None,
+        };
+        if is_kept && absence.is_none() {
+            state.folders.insert(name.clone(), FolderStanding::Kept(bytes));
             drop(state);
-            remove();
-            self.lock().folders.remove(name);
+            self.changed.notify_waiters();
+        } else {
+            state.folders.insert(name.clone(), FolderStanding::Leaving);
+            drop(state);
+            self.remove_folder(name, absence.clone(), remove);
         }
-        self.changed.notify_all();
+        absence
     }
 
     /// Removes the files that are kept in a folder, by `remove`; if a VM still uses the folder, its files will not be kept.
     pub(crate) fn forget(&self, name: &TaskName, remove: impl FnOnce()) {
         let mut state = self.lock();
+        state.absent.remove(name);
         match state.folders.get_mut(name) {
-            Some(standing @ FolderStanding::Kept) => *standing = FolderStanding::InUse(u32::MAX),
-            Some(FolderStanding::InUse(_)) => {
+            Some(standing @ FolderStanding::Kept(_)) => *standing = FolderStanding::Leaving,
+            Some(FolderStanding::InUse { .. }) => {
                 state.unwanted.insert(name.clone());
                 return;
             }
-            None => return,
+            Some(FolderStanding::Leaving) | None => return,
         }
         drop(state);
+        self.remove_folder(name, None, remove);
+    }
+
+    /// Removes a folder that is leaving, by `remove`, without the lock.
+    fn remove_folder(&self, name: &TaskName, absence: Option<FilesAbsence>, remove: impl FnOnce()) {
         remove();
-        self.lock().folders.remove(name);
-        self.changed.notify_all();
+        let mut state = self.lock();
+        state.folders.remove(name);
+        if let Some(absence) = absence {
+            state.absent.insert(name.clone(), absence);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+}
+
+impl FoldersState {
+    /// Returns why another folder of so many bytes can't be kept; `None`: it can.
+    fn refuse_more(&self, bytes: u64, most: u64) -> Option<FilesAbsence> {
+        let kept = self.folders.values().filter_map(|standing| match standing {
+            FolderStanding::Kept(bytes) => Some(*bytes),
+            FolderStanding::InUse { .. } | FolderStanding::Leaving => None,
+        });
+        let (count, others) = kept.fold((0, 0_u64), |(count, sum), bytes| (count + 1, sum + bytes));
+        if count >= KEPT_FOLDERS {
+            return Some(FilesAbsence::TooMany);
+        }
+        (others.saturating_add(bytes) > most).then_some(FilesAbsence::NoRoom {
+            bytes,
+            others,
+            most,
+        })
     }
 }
 
@@ -108,70 +255,155 @@ impl InstanceFolders {
 /// Something can't be removed.
 pub(crate) fn clear_for_boot(folder: &Path, made: &[&str]) -> io::Result<()> {
     empty_folders(folder)?;
-    for name in made {
-        let path = folder.join(name);
-        let removed = match fs::symlink_metadata(&path) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
-            Ok(_) => fs::remove_file(&path),
-            Err(error) => Err(error),
-        };
-        match removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
+    made.iter().try_for_each(|name| remove_tree(&folder.join(name)))
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const SOON: Duration = Duration::from_millis(10);
+    const MIB: u64 = 1 << 20;
 
-    fn name() -> TaskName {
-        TaskName::new("run", "instance-3").unwrap()
+    fn name(number: u32) -> TaskName {
+        TaskName::new("run", format!("instance-{number}")).unwrap()
     }
 
-    fn leave(folders: &InstanceFolders, vm: u32, keeps: bool) -> bool {
+    fn folders() -> InstanceFolders {
+        InstanceFolders::new(100 * MIB)
+    }
+
+    /// Has a VM leave a folder with 10 MiB; returns whether they were removed, and why they were if they should be kept.
+    fn leave(folders: &InstanceFolders, vm: u32, keeps: bool) -> (bool, Option<FilesAbsence>) {
+        leave_with(folders, &name(3), vm, keeps, 10)
+    }
+
+    fn leave_with(
+        folders: &InstanceFolders,
+        name: &TaskName,
+        vm: u32,
+        keeps: bool,
+        mib: u64,
+    ) -> (bool, Option<FilesAbsence>) {
         let mut removed = false;
-        folders.release(&name(), vm, keeps, || removed = true);
-        removed
+        let why = folders.release(name, vm, keeps, mib * MIB, || removed = true);
+        (removed, why)
     }
 
-    #[test]
-    fn files_outlive_a_stop_and_belong_to_one_vm_at_a_time() {
-        let folders = InstanceFolders::default();
-        assert_eq!(folders.claim(&name(), 3, SOON), Ok(false));
-        let why = folders.claim(&name(), 5, SOON).unwrap_err();
+    /// Has a VM claim a folder, and its cell begin there.
+    async fn use_folder(folders: &InstanceFolders, vm: u32) -> FoundFiles {
+        let found = folders.claim(&name(3), vm, SOON).await.unwrap();
+        folders.note_begun(&name(3), vm);
+        found
+    }
+
+    const NEW: FoundFiles = FoundFiles::Absent(None);
+
+    #[tokio::test]
+    async fn files_outlive_a_stop_and_belong_to_one_vm_at_a_time() {
+        let folders = folders();
+        assert_eq!(use_folder(&folders, 3).await, NEW);
+        let why = folders.claim(&name(3), 5, SOON).await.unwrap_err();
         assert_eq!(why, "vm3 still has the folder of its files");
-        assert!(!leave(&folders, 5, false), "it is not its own");
-        std::thread::scope(|scope| {
-            let next = scope.spawn(|| folders.claim(&name(), 5, Duration::from_secs(60)));
-            assert!(!leave(&folders, 3, true));
-            assert_eq!(next.join().unwrap(), Ok(true));
-        });
-        assert!(leave(&folders, 5, false), "it was not only stopped");
-        assert_eq!(folders.claim(&name(), 7, SOON), Ok(false));
+        assert_eq!(leave(&folders, 5, false), (false, None), "it is not its own");
+        let later = name(3);
+        let next = folders.claim(&later, 5, Duration::from_secs(60));
+        let (next, left) = tokio::join!(next, async { leave(&folders, 3, true) });
+        assert_eq!((next, left), (Ok(FoundFiles::Kept), (false, None)));
+        assert_eq!(leave(&folders, 5, false), (true, None), "it was not only stopped");
+        assert_eq!(use_folder(&folders, 7).await, NEW);
     }
 
-    #[test]
-    fn files_that_nobody_needs_any_more_are_removed() {
-        let folders = InstanceFolders::default();
+    /// Who waits for a folder takes no thread: in a runtime of one thread many can wait, and another VM goes on.
+    #[tokio::test]
+    async fn who_waits_for_a_folder_keeps_nobody_from_working() {
+        let folders = std::sync::Arc::new(folders());
+        use_folder(&folders, 3).await;
+        let mut waiting = tokio::task::JoinSet::new();
+        for vm in 10..200 {
+            let folders = std::sync::Arc::clone(&folders);
+            waiting
+                .spawn(async move { folders.claim(&name(3), vm, Duration::from_secs(60)).await });
+        }
+        tokio::task::yield_now().await;
+        assert_eq!(folders.claim(&name(4), 4, SOON).await, Ok(NEW));
+        leave(&folders, 3, true);
+        let first = waiting.join_next().await.unwrap().unwrap();
+        assert_eq!(first, Ok(FoundFiles::Kept));
+        tokio::task::yield_now().await;
+        assert!(waiting.try_join_next().is_none(), "it is one VM's at a time");
+    }
+
+    #[tokio::test]
+    async fn files_that_nobody_needs_any_more_are_removed() {
+        let folders = folders();
         let forget = || {
             let mut removed = false;
-            folders.forget(&name(), || removed = true);
+            folders.forget(&name(3), || removed = true);
             removed
         };
         assert!(!forget(), "there are none");
-        folders.claim(&name(), 3, SOON).unwrap();
-        assert!(!leave(&folders, 3, true));
+        use_folder(&folders, 3).await;
+        assert_eq!(leave(&folders, 3, true), (false, None));
         assert!(forget());
-        assert_eq!(folders.claim(&name(), 4, SOON), Ok(false));
+        assert_eq!(use_folder(&folders, 4).await, NEW);
         // While it still ends.
         assert!(!forget());
-        assert!(leave(&folders, 4, true));
+        assert_eq!(leave(&folders, 4, true), (true, None));
+    }
+
+    #[tokio::test]
+    async fn an_instance_that_never_began_leaves_nothing_and_begins_as_at_its_first_boot() {
+        let folders = folders();
+        assert_eq!(folders.claim(&name(3), 3, SOON).await, Ok(NEW));
+        let never = Some(FilesAbsence::NeverBegun);
+        assert_eq!(leave(&folders, 3, true), (true, never.clone()));
+        assert_eq!(use_folder(&folders, 4).await, FoundFiles::Absent(never));
+        // One that has files from before keeps them if a later boot is broken off.
+        assert_eq!(leave(&folders, 4, true), (false, None));
+        assert_eq!(folders.claim(&name(3), 5, SOON).await, Ok(FoundFiles::Kept));
+        assert_eq!(leave(&folders, 5, true), (false, None));
+        assert_eq!(use_folder(&folders, 6).await, FoundFiles::Kept);
+    }
+
+    #[tokio::test]
+    async fn so_much_is_kept_and_what_is_beyond_is_said() {
+        let folders = folders();
+        for (number, mib, expected) in [(3, 60, None), (4, 41, Some("41 MiB")), (5, 40, None)] {
+            folders.claim(&name(number), number, SOON).await.unwrap();
+            folders.note_begun(&name(number), number);
+            let (removed, why) = leave_with(&folders, &name(number), number, true, mib);
+            assert_eq!(removed, expected.is_some(), "{number}");
+            let why = why.map(|why| why.to_string());
+            assert_eq!(why.is_some(), expected.is_some(), "{why:?}");
+            if let Some((why, part)) = why.zip(expected) {
+                assert!(why.contains(part) && why.contains("100 MiB of stopped"), "{why}");
+                assert!(why.contains("60 MiB of them for others: terminate"), "{why}");
+            }
+        }
+        // Its next boot says it again.
+        let found = folders.claim(&name(4), 6, SOON).await.unwrap();
+        let absence = FilesAbsence::NoRoom { bytes: 41 * MIB, others: 60 * MIB, most: 100 * MIB };
+        assert_eq!(found, FoundFiles::Absent(Some(absence)));
+        // What is not kept any more makes room.
+        folders.forget(&name(3), || {});
+        folders.note_begun(&name(4), 6);
+        assert_eq!(leave_with(&folders, &name(4), 6, true, 41), (false, None));
+    }
+
+    #[tokio::test]
+    async fn so_many_folders_are_kept() {
+        let folders = folders();
+        for number in 0..129 {
+            folders.claim(&name(number), number, SOON).await.unwrap();
+            folders.note_begun(&name(number), number);
+            let (removed, why) = leave_with(&folders, &name(number), number, true, 0);
+            let is_beyond = number == 128;
+            assert_eq!((removed, why), (is_beyond, is_beyond.then_some(FilesAbsence::TooMany)));
+        }
     }
 
     #[test]

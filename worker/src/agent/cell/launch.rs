@@ -17,7 +17,12 @@ use dormouse_tasks::{
     supervisor::WORK,
 };
 
-use super::{files::clear_for_boot, find_ssh_server, network::CellNetwork, ssh};
+use super::{
+    files::{FilesAbsence, FoundFiles, clear_for_boot},
+    find_ssh_server,
+    network::CellNetwork,
+    ssh,
+};
 
 use crate::{
     agent::{
@@ -40,9 +45,6 @@ const USER_DATA: &str = "user-data";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Name of the file of the program that starts the ssh server, in a cell's directory.
 const SSH: &str = "ssh-server";
-/// What the console says of an instance that was started again on another worker.
-const NO_FILES: &str =
-    "the instance's files are on another worker of this run; it begins as at its first boot";
 /// Most bytes of a cell's program: quotes make the commands of #cloud-config longer.
 const PROGRAM_BYTES: usize = 80 << 10;
 /// Most bytes of all files that a cell's boot writes, and of all keys that may log in.
@@ -55,6 +57,8 @@ const MADE_AT_BOOT: [&str; 6] = [ORDER, USER_DATA, SSH, cell_init::COMMANDS, "st
 const MORE: Duration = Duration::from_secs(10);
 /// Names that the user of a cell has besides that of a task's user: those of common images.
 const USER_NAMES: [&str; 3] = ["ubuntu", "ec2-user", "admin"];
+/// Most bytes of the coordinator's reason why an instance's files are not there.
+const ABSENCE_BYTES: usize = 256;
 /// Longest time limit of a cell's shutdown, in real milliseconds.
 const LONGEST_SHUTDOWN_MS: u32 = 60_000;
 
@@ -98,6 +102,9 @@ pub(crate) fn check_cell(cell: &v1::InstanceCell) -> Result<(), String> {
     check_ways(cell)?;
     if cell.core_ppm == 0 {
         return Err("a cell without any share of a core".to_owned());
+    }
+    if cell.files_absent.len() > ABSENCE_BYTES || cell.files_absent.chars().any(char::is_control) {
+        return Err("a reason for absent files that is no short line".to_owned());
     }
     match cell.shutdown_real_ms {
         0..=LONGEST_SHUTDOWN_MS => Ok(()),
@@ -149,7 +156,27 @@ fn check_ways(cell: &v1::InstanceCell) -> Result<(), String> {
     cell.network.as_ref().map_or(Ok(()), |network| CellNetwork::read(network).map(drop))
 }
 
-/// Prepares the directory of a cell, and starts the cell's first process.
+/// Gives the folder of an instance's files to the instance's VM, once an earlier VM of the instance has left it.
+///
+/// # Errors
+///
+/// In words: the earlier VM does not leave it, or the cell is not wanted any more.
+pub(crate) async fn claim_folder(
+    host: &LifeHost,
+    launch: &CellLaunch,
+) -> Result<FoundFiles, String> {
+    let CellLaunch { vm, name, cell, .. } = launch;
+    let patience = Duration::from_millis(cell.shutdown_real_ms.into()) + MORE;
+    let found = host.folders.claim(name, *vm, patience).await?;
+    // Its VM may have ended meanwhile, and has left the folder to nobody then.
+    if let Err(unwanted) = launch.pass.check_wanted() {
+        host.release_folder(name, *vm, true);
+        return Err(explain_error(&unwanted));
+    }
+    Ok(found)
+}
+
+/// Prepares the directory of a cell, in which these files were found, and starts the cell's first process.
 ///
 /// # Errors
 ///
@@ -158,9 +185,18 @@ pub(crate) fn begin_cell(
     host: &LifeHost,
     groups: &Arc<VmGroups>,
     launch: &CellLaunch,
+    found: &FoundFiles,
 ) -> Result<ChildProcess, String> {
-    let CellLaunch { name, directory_bytes, pass, .. } = launch;
-    let has_files = prepare_directory(host, launch)?;
+    let CellLaunch { vm, name, directory_bytes, pass, .. } = launch;
+    let has_files = *found == FoundFiles::Kept;
+    let fits = prepare_directory(host, launch, has_files)?;
+    let mut notes: Vec<String> = note_of_files(&launch.cell, found).into_iter().collect();
+    if !fits {
+        notes.push(format!(
+            "the files take more than the {} MiB that this type has for them: nothing can be added before some are removed",
+            directory_bytes >> 20
+        ));
+    }
     let folder = host.workspace().task_directory(name);
     let has_root = groups.cell().is_some_and(|cell| cell.has_root());
     let wants_ssh = !launch.cell.ssh_keys.is_empty();
@@ -168,42 +204,54 @@ pub(crate) fn begin_cell(
     if wants_ssh && server.is_none() {
         return Err("this host has no ssh server: install openssh-server".to_owned());
     }
-    let written = write_order(&folder, launch, has_files, (has_root, server));
+    let written = write_order(&folder, launch, (has_files, notes), (has_root, server));
     written.map_err(|e| format!("its order: {e}"))?;
     let entry = groups.slot_groups(0, TierSlot::A).map_err(|e| explain_error(&e))?;
     pass.check_wanted().map_err(|e| explain_error(&e))?;
-    ProgramCommand::new(host.task_program(), &folder)
+    let begun = ProgramCommand::new(host.task_program(), &folder)
         .args([cell_init::KIND, "--order"])
         .arg(folder.join(ORDER))
         .bounds(ProgramBounds { file_bytes: *directory_bytes, processes: None })
         .user_names(user_names(&launch.cell))
         .start_task(&entry, limit::BIRTH)
-        .map_err(|e| explain_error(&e))
+        .map_err(|e| explain_error(&e))?;
+    host.folders.note_begun(name, *vm);
+    Ok(begun)
 }
 
-/// Makes the directory of a cell, unless the instance's files are there from before its last stop; returns whether they are.
-fn prepare_directory(host: &LifeHost, launch: &CellLaunch) -> Result<bool, String> {
-    let CellLaunch { vm, name, cell, directory_bytes, .. } = launch;
+/// Returns what the console says of an instance whose files from before its last stop are not there; `None`: nothing.
+fn note_of_files(cell: &v1::InstanceCell, found: &FoundFiles) -> Option<String> {
+    let why = match found {
+        FoundFiles::Kept | FoundFiles::Absent(Some(FilesAbsence::NeverBegun)) => return None,
+        _ if !cell.has_files => return None,
+        _ if !cell.files_absent.is_empty() => cell.files_absent.clone(),
+        FoundFiles::Absent(Some(absence)) => format!("were not kept: {absence}"),
+        FoundFiles::Absent(None) => "are not on this worker".to_owned(),
+    };
+    Some(format!("the instance's files from before its stop {why}; it begins as at its first boot"))
+}
+
+/// Makes the directory of a cell, unless it is there with files from before the instance's last stop. Returns whether these files
+/// have room in the directory, whose size is that of the instance's type.
+fn prepare_directory(
+    host: &LifeHost,
+    launch: &CellLaunch,
+    has_files: bool,
+) -> Result<bool, String> {
+    let CellLaunch { name, directory_bytes, .. } = launch;
     let workspace = host.workspace();
     let folder = workspace.task_directory(name);
-    let patience = Duration::from_millis(cell.shutdown_real_ms.into()) + MORE;
-    let has_files = host.folders.claim(name, *vm, patience)?;
-    // Its VM may have ended meanwhile, and has left the folder to nobody then.
-    if let Err(unwanted) = launch.pass.check_wanted() {
-        host.release_folder(name, *vm, has_files);
-        return Err(explain_error(&unwanted));
-    }
     if has_files {
         let cleared = clear_for_boot(&folder, &MADE_AT_BOOT);
         cleared.map_err(|e| format!("its files from before its stop: {e}"))?;
-        return Ok(true);
+        return workspace.resize_task(name, *directory_bytes).map_err(|e| explain_error(&e));
     }
     workspace.remove_task(name).map_err(|e| explain_error(&e))?;
     workspace.create_task(name).map_err(|e| explain_error(&e))?;
     workspace.bound_task(name, *directory_bytes).map_err(|e| explain_error(&e))?;
     let nothing = host.contents().hold_contents([]).map_err(|e| explain_error(&e))?;
     directory::make_directory(&folder, &[], &nothing).map_err(|e| explain_error(&e))?;
-    Ok(false)
+    Ok(true)
 }
 
 /// Returns the names of a cell's user besides that of a task's user.
@@ -217,7 +265,7 @@ fn user_names(cell: &v1::InstanceCell) -> Vec<String> {
 fn write_order(
     folder: &Path,
     launch: &CellLaunch,
-    has_files: bool,
+    (has_files, notes): (bool, Vec<String>),
     (has_root, server): (bool, Option<PathBuf>),
 ) -> io::Result<()> {
     let write = |name: &str, mode, bytes: &[u8]| {
@@ -244,14 +292,13 @@ fn write_order(
     };
     let names = [jail::NAME.to_owned()].into_iter().chain(user_names(&launch.cell));
     let files = launch.cell.config.iter().flat_map(|config| &config.files);
-    let notes = (!has_files && launch.cell.has_files).then(|| NO_FILES.to_owned());
     let order = CellOrder {
         user_data,
         ssh,
         names: names.collect(),
         keys: if has_files { Vec::new() } else { launch.cell.ssh_keys.clone() },
         files: files.filter(|_| !has_files).map(cell_file).collect(),
-        notes: notes.into_iter().collect(),
+        notes,
         env,
         shutdown_ms: launch.cell.shutdown_real_ms.into(),
     };
@@ -350,6 +397,30 @@ mod tests {
             config(&["ana"; CONFIG_ITEMS + 1], "/tmp/x", 9),
         ] {
             wrong.expect_err("it is refused");
+        }
+    }
+
+    #[test]
+    fn the_console_says_why_files_are_not_there_and_where_they_are() {
+        let note = |has_files, files_absent: &str, found: FoundFiles| {
+            let files_absent = files_absent.to_owned();
+            let cell = v1::InstanceCell { has_files, files_absent, ..v1::InstanceCell::default() };
+            note_of_files(&cell, &found).unwrap_or_default()
+        };
+        let absent = |why| FoundFiles::Absent(why);
+        assert_eq!(note(true, "", FoundFiles::Kept), "");
+        assert_eq!(note(false, "", absent(None)), "", "it is its first boot");
+        assert_eq!(note(true, "", absent(Some(FilesAbsence::NeverBegun))), "");
+        let said = note(true, "", absent(None));
+        assert!(said.contains("are not on this worker; it begins"), "{said}");
+        let said = note(true, "", absent(Some(FilesAbsence::TooMany)));
+        assert!(said.contains("were not kept: ") && said.contains("terminate some"), "{said}");
+        let said = note(true, "are on another worker", absent(None));
+        assert!(said.contains("stop are on another worker; it begins"), "{said}");
+        let cell = v1::InstanceCell { core_ppm: 1, ..v1::InstanceCell::default() };
+        for wrong in ["x\ny".to_owned(), "x".repeat(257)] {
+            check_cell(&v1::InstanceCell { files_absent: wrong, ..cell.clone() })
+                .expect_err("it is refused");
         }
     }
 

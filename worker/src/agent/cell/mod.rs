@@ -10,9 +10,9 @@ mod relay;
 mod ssh;
 
 pub(crate) use console::{ConsoleReader, read_console};
-pub(crate) use files::InstanceFolders;
+pub(crate) use files::{FilesAbsence, InstanceFolders};
 pub use launch::CellLaunch;
-pub(crate) use launch::{begin_cell, check_cell, folder_name};
+pub(crate) use launch::{begin_cell, check_cell, claim_folder, folder_name};
 pub(crate) use network::{CellNetwork, NetworkSwitch, NetworkUplink};
 pub(crate) use pace::{CellPace, CellQuota};
 pub(crate) use relay::api_url;

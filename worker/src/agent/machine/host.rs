@@ -284,13 +284,16 @@ impl CellMachine for HostVm {
         launch: CellLaunch,
     ) -> BoxedFuture<Result<Arc<dyn TaskProcess>, String>> {
         Box::pin(async move {
+            launch.pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
+            // No thread waits for an earlier VM of the instance.
+            let found = cell::claim_folder(&self.host, &launch).await?;
             loop {
                 launch.pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
                 // It may have been frozen again.
                 let Some(inside) = launch.pass.enter_birth() else { continue };
-                let (vm, order) = (Arc::clone(&self), launch.clone());
+                let vm = Arc::clone(&self);
                 let begun = launch::in_a_thread(inside, move || {
-                    cell::begin_cell(&vm.host, &vm.groups, &order)
+                    cell::begin_cell(&vm.host, &vm.groups, &launch, &found)
                 });
                 return begun.await.map(|first| Arc::new(first) as Arc<dyn TaskProcess>);
             }
@@ -306,7 +309,7 @@ impl CellMachine for HostVm {
             let runtime = Handle::current();
             let opening = spawn_blocking(move || {
                 let _entered = runtime.enter();
-                self.host.uplink.begin(&self.host.switch);
+                self.host.uplink.begin(&self.host.switch).map_err(|error| explain_error(&error))?;
                 let order = order.with_api_found(&self.host.prepared.coordinator);
                 let order = order.map_err(|error| format!("the provider's API: {error}"))?;
                 let cell = self.groups.cell().filter(|cell| cell.has_network());

@@ -9,6 +9,7 @@ mod packet;
 mod port;
 mod rules;
 mod switch;
+mod thread;
 mod uplink;
 
 pub(crate) use port::CellPort;

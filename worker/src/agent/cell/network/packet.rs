@@ -11,10 +11,12 @@ pub(super) const UDP: u8 = 17;
 const UNREACHABLE: u8 = 3;
 /// Length of an ICMP message before the packet that it is about.
 const ICMP_HEAD: usize = 8;
-/// Bits of TCP's flags after which a connection is about to end: FIN and RST.
-const ENDS: u8 = 0b101;
+/// Bit of TCP's flags with which one side ends a connection: FIN.
+const FINISHES: u8 = 0b1;
 /// Bit of TCP's flags with which a connection begins: SYN.
 const BEGINS: u8 = 0b10;
+/// Bit of TCP's flags with which a connection is broken off: RST.
+const RESETS: u8 = 0b100;
 
 /// The two ends of a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,18 +34,23 @@ impl PacketEnds {
     }
 }
 
+/// What a packet of TCP says about its connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ConnectionSigns {
+    /// True if the packet begins a connection.
+    pub(super) begins: bool,
+    /// True if it is the last one with data of its sender.
+    pub(super) finishes: bool,
+    /// True if it breaks the connection off.
+    pub(super) resets: bool,
+}
+
 /// What is delivered by a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacketKind {
     /// Data of a connection, or a datagram.
-    Data {
-        ends: PacketEnds,
-        /// True if the packet begins a connection of TCP.
-        begins: bool,
-        /// True if the packet ends a connection of TCP.
-        finishes: bool,
-    },
-    /// Says that a packet with these ends was not delivered.
+    Data { ends: PacketEnds, signs: ConnectionSigns },
+    /// Says that a packet with these ends was not delivered; its sender is the destination of that packet.
     Undelivered(PacketEnds),
 }
 
@@ -64,15 +71,21 @@ pub(super) fn read_head(packet: &[u8]) -> Option<PacketHead> {
             let flags = if protocol == TCP { *data.get(13)? } else { 0 };
             PacketKind::Data {
                 ends: read_ends(source, destination, protocol, data)?,
-                begins: flags & BEGINS != 0,
-                finishes: flags & ENDS != 0,
+                signs: ConnectionSigns {
+                    begins: flags & BEGINS != 0,
+                    finishes: flags & FINISHES != 0,
+                    resets: flags & RESETS != 0,
+                },
             }
         }
         ICMP if *data.first()? == UNREACHABLE => {
-            let (source, destination, protocol, data) = read_addresses(data.get(ICMP_HEAD..)?)?;
+            let (from, to, protocol, data) = read_addresses(data.get(ICMP_HEAD..)?)?;
             let is_known = protocol == TCP || protocol == UDP;
-            let ends = read_ends(source, destination, protocol, data).filter(|_| is_known)?;
-            PacketKind::Undelivered(ends)
+            // It comes from who did not get the packet, and goes to who has sent it: nobody else knows of it.
+            let is_of_both = (from, to) == (destination, source);
+            PacketKind::Undelivered(
+                read_ends(from, to, protocol, data).filter(|_| is_known && is_of_both)?,
+            )
         }
         _ => return None,
     };
@@ -140,11 +153,14 @@ pub(super) mod tests {
     fn a_head_has_the_ends_of_what_is_delivered() {
         let way = ends((1, 4000), (2, 80));
         let head = read_head(&packet(way, 0b10));
-        let kind = PacketKind::Data { ends: way, begins: true, finishes: false };
+        let signs = ConnectionSigns { begins: true, finishes: false, resets: false };
+        let kind = PacketKind::Data { ends: way, signs };
         let (source, destination) = (way.source.0, way.destination.0);
         assert_eq!(head, Some(PacketHead { source, destination, kind }));
         let head = read_head(&undelivered(destination, way)).map(|head| (head.source, head.kind));
         assert_eq!(head, Some((destination, PacketKind::Undelivered(way))));
+        let third = Ipv4Addr::new(10, 0, 0, 3);
+        assert_eq!(read_head(&undelivered(third, way)), None, "it has not got that packet");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use dormouse_proto::LARGEST_PACKET;
 use tokio::{io::unix::AsyncFd, task::AbortHandle};
 
 use super::{
@@ -15,8 +16,6 @@ use super::{
 };
 use crate::jail::{JailCell, open_network_device};
 
-/// Largest packet in bytes, as on EC2 between instances of a VPC.
-const LARGEST_PACKET: u16 = 9001;
 /// Packets that are delivered before a pause, which keeps an instance that floods the network from using up its host.
 const PACKETS: usize = 64;
 /// The pause.
@@ -32,7 +31,8 @@ pub(crate) struct CellPort {
 }
 
 impl CellPort {
-    /// Makes the device in the network of a cell. Must be called within a runtime; blocks for as long as a thread takes to start.
+    /// Makes the device in the network of a cell, whose packets the switch's own thread reads. Blocks for as long as a thread takes
+    /// to start.
     ///
     /// # Errors
     ///
@@ -43,6 +43,7 @@ impl CellPort {
         vm: u32,
         network: CellNetwork,
     ) -> io::Result<Self> {
+        let packets = switch.packet_runtime()?;
         let (address, bits) = (network.address, network.prefix_bits);
         let device = cell.in_network(|| open_network_device(address, bits, LARGEST_PACKET))?;
         let (device, place) = (Arc::new(device), (network.id.clone(), address));
@@ -51,10 +52,13 @@ impl CellPort {
             reason = "the runtime watches a number that has to stay the device's"
         )]
         // SAFETY: the descriptor is open as long as what watches it, which holds a reference to the file.
-        let readable = unsafe { AsyncFd::register(Arc::clone(&device)) }?;
+        let readable = unsafe {
+            let _entered = packets.enter();
+            AsyncFd::register(Arc::clone(&device))
+        }?;
         switch.add(vm, network, device);
         let reading = read_packets(readable, Arc::clone(switch), vm, place.clone());
-        let reading = tokio::spawn(reading).abort_handle();
+        let reading = packets.spawn(reading).abort_handle();
         Ok(Self { switch: Arc::clone(switch), vm, place, reading })
     }
 

@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr, ops::RangeInclusive};
 
-use dormouse_proto::v1::{self, network_rule::OtherSide};
+use dormouse_proto::{
+    NETWORK_NAME_BYTES, SECURITY_GROUPS,
+    v1::{self, network_rule::OtherSide},
+};
 
-/// Most rules of an instance, and most security groups.
+/// Most rules of an instance.
 const RULES: usize = 1024;
-const GROUPS: usize = 64;
-/// Most bytes of an id or a name.
-const NAME_BYTES: usize = 256;
+/// First and last address of those that a host has to itself, such as the one of its metadata (RFC 3927).
+const LINK_LOCAL: [Ipv4Addr; 2] =
+    [Ipv4Addr::new(169, 254, 0, 0), Ipv4Addr::new(169, 254, 255, 255)];
 /// Number of TCP.
 const TCP: u32 = super::packet::TCP as u32;
 
@@ -59,13 +62,18 @@ impl CellNetwork {
     ///
     /// In words, what is wrong with the description.
     pub(crate) fn read(of: &v1::InstanceNetwork) -> Result<Self, String> {
-        let address =
+        let address: Ipv4Addr =
             of.address.parse().map_err(|_| "a private address that is none".to_owned())?;
         let bits = u8::try_from(of.prefix_bits).ok().filter(|bits| (8..=30).contains(bits));
         let prefix_bits = bits.ok_or_else(|| format!("a network of {} bits", of.prefix_bits))?;
+        if !is_private(address, prefix_bits) {
+            return Err(format!(
+                "a network of {address}/{prefix_bits}, whose addresses every host has to itself, or none has"
+            ));
+        }
         let names = of.groups.iter().flat_map(|group| [&group.id, &group.name]);
-        let is_long = names.chain([&of.id]).any(|name| name.len() > NAME_BYTES);
-        if is_long || of.groups.len() > GROUPS || of.rules.len() > RULES {
+        let is_long = names.chain([&of.id]).any(|name| name.len() > NETWORK_NAME_BYTES);
+        if is_long || of.groups.len() > SECURITY_GROUPS || of.rules.len() > RULES {
             return Err("too many security groups or rules, or too long names".to_owned());
         }
         let allowed = of.rules.iter().map(AllowedConnections::read).collect::<Option<Vec<_>>>();
@@ -92,6 +100,17 @@ impl CellNetwork {
     }
 }
 
+/// Returns whether all addresses with the same leading bits as this one can be those of instances: none of them is one that every
+/// instance has to itself, as loopback's and those of its metadata.
+fn is_private(address: Ipv4Addr, prefix_bits: u8) -> bool {
+    let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix_bits.into())).unwrap_or(0);
+    let first = address.to_bits() & mask;
+    let [least, most] = LINK_LOCAL.map(Ipv4Addr::to_bits);
+    let has_link_local = first <= most && least <= first | !mask;
+    // The first eight bits are those of all of its addresses.
+    !has_link_local && !matches!(address.octets()[0], 0 | 127 | 224..)
+}
+
 impl AllowedConnections {
     /// Returns whether the rule is about connections of a protocol to a port.
     fn is_about(&self, (protocol, port): (u8, u16)) -> bool {
@@ -112,7 +131,7 @@ impl AllowedConnections {
 impl ConnectionPeer {
     /// Returns the peer if its text is not too long.
     fn within(self, text: &str) -> Option<Self> {
-        (text.len() <= NAME_BYTES).then_some(self)
+        (text.len() <= NETWORK_NAME_BYTES).then_some(self)
     }
 
     fn read_block(block: &str) -> Option<Self> {
@@ -257,11 +276,18 @@ pub(super) mod tests {
     fn a_network_that_no_run_needs_is_refused() {
         let right = || wire(1, "sg-1", vec![rule(false, 1..=2, "0.0.0.0/0")]);
         assert!(CellNetwork::read(&right()).is_ok());
+        let beside = v1::InstanceNetwork { address: "169.253.7.7".to_owned(), ..right() };
+        assert!(CellNetwork::read(&beside).is_ok());
         let many = vec![rule(false, 1..=2, "0.0.0.0/0"); RULES + 1];
         for wrong in [
             v1::InstanceNetwork { address: "::1".to_owned(), ..right() },
             v1::InstanceNetwork { prefix_bits: 32, ..right() },
-            v1::InstanceNetwork { id: "x".repeat(NAME_BYTES + 1), ..right() },
+            v1::InstanceNetwork { address: "169.254.7.7".to_owned(), ..right() },
+            v1::InstanceNetwork { address: "169.1.2.3".to_owned(), prefix_bits: 8, ..right() },
+            v1::InstanceNetwork { address: "127.0.0.9".to_owned(), ..right() },
+            v1::InstanceNetwork { address: "0.0.0.9".to_owned(), ..right() },
+            v1::InstanceNetwork { address: "224.0.0.9".to_owned(), ..right() },
+            v1::InstanceNetwork { id: "x".repeat(NETWORK_NAME_BYTES + 1), ..right() },
             v1::InstanceNetwork { rules: many, ..right() },
             v1::InstanceNetwork { rules: vec![rule(false, 1..=65_536, "sg-1")], ..right() },
             v1::InstanceNetwork { rules: vec![rule(false, 1..=2, "10.0.0.1/33")], ..right() },

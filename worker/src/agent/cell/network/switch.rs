@@ -3,20 +3,21 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::Write as _,
+    io::{self, Write as _},
     net::Ipv4Addr,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Instant,
 };
 
 use bytes::Bytes;
-use dormouse_proto::v1::CarriedPacket;
-use tokio::sync::mpsc;
+use dormouse_proto::{CarryBudget, v1::CarriedPacket};
+use tokio::{runtime::Handle, sync::mpsc};
 
 use super::{
     flows::FlowTable,
     packet::{PacketEnds, PacketHead, PacketKind, read_head},
     rules::{CellNetwork, InstanceRules},
+    thread::PacketThread,
 };
 
 /// Delivers packets between the instances of each private network on this host, as their security groups allow.
@@ -25,12 +26,44 @@ pub(crate) struct NetworkSwitch {
     table: Mutex<SwitchTable<File>>,
     /// Where packets go whose destination is not on this host.
     uplink: OnceLock<mpsc::Sender<CarriedPacket>>,
+    /// The thread of all packets, from the first instance on.
+    thread: Mutex<Option<PacketThread>>,
 }
 
 impl NetworkSwitch {
     fn table(&self) -> MutexGuard<'_, SwitchTable<File>> {
         // Nothing is left half done under this lock.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the runtime of the thread that reads and delivers all packets, so that a flood of them keeps no other thread of the
+    /// worker from its work. Starts the thread if this is the first call.
+    ///
+    /// # Errors
+    ///
+    /// The thread can't be started.
+    pub(super) fn packet_runtime(self: &Arc<Self>) -> io::Result<Handle> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = &*thread {
+            return Ok(thread.runtime().clone());
+        }
+        let switch = Arc::downgrade(self);
+        let started = PacketThread::start(move |now| {
+            if let Some(switch) = switch.upgrade() {
+                switch.sweep(now);
+            }
+        })?;
+        Ok(thread.insert(started).runtime().clone())
+    }
+
+    /// Forgets the connections that are over, those of one instance at a time, so that nobody waits long for the table.
+    fn sweep(&self, now: Instant) {
+        let callers = self.table().callers();
+        for (network, caller) in callers {
+            if let Some(network) = self.table().networks.get_mut(&network) {
+                network.flows.sweep(caller, now);
+            }
+        }
     }
 
     /// Sets where packets go whose destination is not on this host; only the first call counts.
@@ -127,15 +160,26 @@ struct SwitchPort<D> {
     rules: InstanceRules,
     is_open: bool,
     device: Arc<D>,
+    /// What the instance may still send to other hosts; `None`: it has sent nothing there yet.
+    budget: Option<CarryBudget>,
 }
 
 impl<D> SwitchTable<D> {
+    /// Returns the instances that have made connections, here or elsewhere.
+    fn callers(&self) -> Vec<NetworkPlace> {
+        let networks = self.networks.iter();
+        let callers = networks.flat_map(|(id, network)| {
+            network.flows.callers().into_iter().map(|caller| (id.clone(), caller))
+        });
+        callers.collect()
+    }
+
     fn add(&mut self, vm: u32, network: CellNetwork, device: Arc<D>) {
         let CellNetwork { id, address, rules, .. } = network;
         let none = || SwitchedNetwork { ports: BTreeMap::new(), flows: FlowTable::default() };
         let of = self.networks.entry(id).or_insert_with(none);
         of.flows.forget(address);
-        of.ports.insert(address, SwitchPort { vm, rules, is_open: true, device });
+        of.ports.insert(address, SwitchPort { vm, rules, is_open: true, device, budget: None });
     }
 
     fn port_mut(&mut self, vm: u32, (id, address): &NetworkPlace) -> Option<&mut SwitchPort<D>> {
@@ -180,14 +224,8 @@ impl<D> SwitchTable<D> {
         }
         let to = ports.get(&destination);
         let is_known = match kind {
-            PacketKind::Data { ends, begins, finishes } => {
-                flows.pass(ends, (begins, finishes), now)
-            }
-            // It goes to who has sent the packet that it is about.
-            PacketKind::Undelivered(ends) => {
-                let passes = ends.source.0 == destination && flows.knows(ends, now);
-                passes.then_some(true)?
-            }
+            PacketKind::Data { ends, signs } => flows.pass(ends, signs, now),
+            PacketKind::Undelivered(ends) => flows.knows(ends, now).then_some(true)?,
         };
         let new = match kind {
             PacketKind::Data { ends, .. } if !is_known => Some(ends),
@@ -211,6 +249,11 @@ impl<D> SwitchTable<D> {
             PacketWay::Away(groups) => groups.clone(),
             PacketWay::Here(_) => Vec::new(),
         };
+        if let PacketWay::Away(_) = way {
+            let from = ports.get_mut(address)?;
+            let budget = from.budget.get_or_insert_with(|| CarryBudget::new(now));
+            budget.take_packet(packet.len(), now).then_some(())?;
+        }
         new.is_none_or(|ends| flows.add(ends, wanted, now)).then_some(way)
     }
 
@@ -223,14 +266,14 @@ impl<D> SwitchTable<D> {
             return None;
         }
         let passes = match kind {
-            PacketKind::Data { ends, begins, finishes } => {
+            PacketKind::Data { ends, signs } => {
                 let rules = InstanceRules::of_groups(&carried.groups);
                 let at = (ends.protocol, ends.destination.1);
-                flows.pass(ends, (begins, finishes), now)
+                flows.pass(ends, signs, now)
                     || to.rules.allow(false, at, (source, &rules))
                         && flows.add(ends, Vec::new(), now)
             }
-            PacketKind::Undelivered(ends) => ends.source.0 == destination && flows.knows(ends, now),
+            PacketKind::Undelivered(ends) => flows.knows(ends, now),
         };
         to.open_device().filter(|_| passes)
     }
@@ -319,6 +362,35 @@ mod tests {
         assert_eq!(carried(ends((9, 4001), (2, 80)), "sg-b"), None, "another group");
         assert_eq!(carried(ends((1, 4001), (2, 80)), "sg-a"), None, "its source is here");
         assert_eq!(carried(ends((9, 4001), (8, 80)), "sg-a"), None, "nobody is there");
+    }
+
+    #[test]
+    fn a_flood_to_other_hosts_uses_up_the_budget_of_its_instance_alone() {
+        let (mut table, now) = (bench(), Instant::now());
+        let of = |last| ("vpc-1".to_owned(), Ipv4Addr::new(10, 0, 0, last));
+        let mut away = |last, count| {
+            let packet = packet(ends((last, 4000), (9, 80)), 0b10);
+            let ways =
+                (0..count).map(|_| table.find_way(10 + u32::from(last), &of(last), &packet, now));
+            ways.flatten().count()
+        };
+        assert_eq!((away(1, 5000), away(3, 100)), (2048, 100));
+        assert_eq!(sent(&mut table, (1, 4000), (2, 80)), Some(2), "its own host's are no matter");
+    }
+
+    #[test]
+    fn connections_that_are_over_are_forgotten_by_a_sweep() {
+        let switch = NetworkSwitch::default();
+        let device = Arc::new(File::open("/dev/null").expect("it is always there"));
+        let out = vec![rule(true, 0..=65_535, "0.0.0.0/0")];
+        switch.add(11, network(1, "sg-a", out), device);
+        let of = ("vpc-1".to_owned(), Ipv4Addr::new(10, 0, 0, 1));
+        switch.deliver(11, &of, &packet(ends((1, 4000), (9, 80)), 0b10));
+        let known = |switch: &NetworkSwitch| switch.table().callers();
+        switch.sweep(Instant::now());
+        assert_eq!(known(&switch), [of]);
+        switch.sweep(Instant::now() + std::time::Duration::from_secs(400));
+        assert_eq!(known(&switch), []);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The way of packets to instances on other hosts, which the coordinator passes on.
 
 use std::{
+    io,
     sync::{Arc, Once},
     time::Duration,
 };
 
-use dormouse_proto::v1::{
-    CarriedPacket, CarriedPackets, instance_networks_client::InstanceNetworksClient,
+use dormouse_proto::{
+    CARRIED_PACKETS, check_batch,
+    v1::{CarriedPacket, CarriedPackets, instance_networks_client::InstanceNetworksClient},
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -17,8 +19,6 @@ use super::switch::NetworkSwitch;
 
 /// Packets that wait for the connection to the coordinator; what comes beyond is lost.
 const WAITING: usize = 256;
-/// Most packets of one message.
-const BATCH: usize = 64;
 /// Messages that wait for the connection.
 const IN_FLIGHT: usize = 4;
 /// Pause before another call after one has ended.
@@ -39,20 +39,21 @@ impl NetworkUplink {
         Self { coordinator, begun: Once::new(), _end: end.clone().drop_guard(), end }
     }
 
-    /// Begins to carry packets, if that has not begun before. Must be called within a runtime.
-    pub(crate) fn begin(&self, switch: &Arc<NetworkSwitch>) {
+    /// Begins to carry packets in the switch's own thread, if that has not begun before.
+    ///
+    /// # Errors
+    ///
+    /// The thread can't be started.
+    pub(crate) fn begin(&self, switch: &Arc<NetworkSwitch>) -> io::Result<()> {
+        let packets = switch.packet_runtime()?;
         self.begun.call_once(|| {
             let (uplink, waiting) = mpsc::channel(WAITING);
             switch.set_uplink(uplink);
             let carrying = carry_packets(self.coordinator.clone(), Arc::clone(switch), waiting);
             let end = self.end.clone();
-            tokio::spawn(async move {
-                tokio::select! {
-                    () = carrying => {}
-                    () = end.cancelled() => {}
-                }
-            });
+            packets.spawn(async move { end.run_until_cancelled(carrying).await });
         });
+        Ok(())
     }
 }
 
@@ -72,6 +73,9 @@ async fn carry_packets(
         if matches!(status.code(), Code::Unimplemented | Code::FailedPrecondition) {
             return tracing::debug!(%status, "the coordinator carries no packets");
         }
+        if status.code() == Code::InvalidArgument {
+            tracing::warn!(%status, "packets between workers are refused");
+        }
         tracing::debug!(%status, "no packets go to other hosts until the next try");
         tokio::time::sleep(PAUSE).await;
     }
@@ -90,11 +94,14 @@ async fn carry_by_call(
         tokio::select! {
             received = incoming.message() => match received? {
                 Some(batch) => {
+                    check_batch(&batch).map_err(|bad| {
+                        Status::invalid_argument(format!("packets of the coordinator: {bad}"))
+                    })?;
                     batch.packets.iter().for_each(|carried| switch.deliver_carried(carried));
                 }
                 None => return Ok(()),
             },
-            count = waiting.recv_many(&mut packets, BATCH) => {
+            count = waiting.recv_many(&mut packets, CARRIED_PACKETS) => {
                 let batch = CarriedPackets { packets: std::mem::take(&mut packets) };
                 if count == 0 || sending.send(batch).await.is_err() {
                     return Ok(());
