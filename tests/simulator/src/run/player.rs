@@ -487,10 +487,13 @@ impl<'a> Player<'a> {
             }
             Fault::CoordinatorPause { lasts } => {
                 let lasts = Duration::from_millis(*lasts);
-                if !self.network.pause(lasts) {
+                let until = Instant::now() + lasts;
+                // A shorter pause does not end a longer one.
+                if self.goes_on.is_some_and(|goes_on| goes_on > until) || !self.network.pause(lasts)
+                {
                     return false;
                 }
-                self.goes_on = Some(Instant::now() + lasts);
+                self.goes_on = Some(until);
                 // Half of it passes before the work: none is done before the pause is over.
                 let us = u64::try_from(2 * lasts.as_micros()).unwrap_or(u64::MAX);
                 self.host.slow.store(us, Ordering::Relaxed);
