@@ -74,7 +74,7 @@ fn boot(seat: &mut Seat<'_>, vm: u32, first_vm: u32, user_data: &str) {
         kind: "c5.large".to_owned(),
         vcpus: 3,
         // Each boot has another type.
-        memory_bytes: Some(u64::from(vm) * 128 << 20),
+        memory_bytes: Some((u64::from(vm) * 128) << 20),
         cell: Some(InstanceCell {
             core_ppm: 130_000,
             user_data: Some(user_data.to_owned()),
@@ -124,7 +124,7 @@ pub(crate) fn instances_call_each_other_and_keep_their_files() {
         seat.command(announce(former, What::KeepFiles(Nothing {})));
         destroy(&mut seat, former);
         boot(&mut seat, vm, 1, SERVER);
-        let size = vm * 96 << 10;
+        let size = (vm * 96) << 10;
         let room = format!("kept since the first boot\nroom dormouse-task {size} ");
         await_console(&mut seat, vm, &room);
     }

@@ -113,7 +113,7 @@ fn members_of_a_default_group_may_reach_each_other() {
         let inwards = group.list("IpPermissions");
         let peers = inwards.iter().flat_map(|permission| permission.list("UserIdGroupPairs"));
         let peers: Vec<_> = peers.map(|peer| text(peer, &["GroupId"])).collect();
-        assert_eq!(peers, [id.clone()]);
+        assert_eq!(peers, [id.as_str()]);
         assert_eq!(text(&inwards[0], &["IpProtocol"]), "-1");
         assert_eq!(
             text(&inwards[0].list("UserIdGroupPairs")[0], &["UserId"]),
