@@ -8,13 +8,6 @@ ec2, fis = (boto3.client(name, endpoint_url=os.environ["AWS_ENDPOINT_URL"]) for 
 SPOT = {"InstanceMarketOptions": {"MarketType": "spot"}}
 
 
-def open_group():
-    """Lets instances of the default group reach each other."""
-    [group] = ec2.describe_security_groups(GroupNames=["default"])["SecurityGroups"]
-    itself = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group["GroupId"]}]}
-    ec2.authorize_security_group_ingress(GroupId=group["GroupId"], IpPermissions=[itself])
-
-
 def launch(name, kind, user_data, **options):
     """Launches an instance with this name; returns its id and its private address."""
     tags = {"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": name}]}

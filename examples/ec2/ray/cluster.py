@@ -10,7 +10,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from instances import SPOT, interrupt, launch, open_group, wait_for  # noqa: E402
+from instances import SPOT, interrupt, launch, wait_for  # noqa: E402
 
 
 def user_data(name, words):
@@ -22,7 +22,6 @@ def user_data(name, words):
 
 
 def main(folder):
-    open_group()
     words = {"PYTHON_FOLDER": folder, "JOB_PROGRAM": (HERE / "job.py").read_text()}
     head, address = launch("head", "c5.xlarge", user_data("head", words))
     words["HEAD_ADDRESS"] = address

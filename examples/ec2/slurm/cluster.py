@@ -12,7 +12,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from instances import interrupt, launch, open_group, wait_for  # noqa: E402
+from instances import interrupt, launch, wait_for  # noqa: E402
 
 FILES = ["slurm.conf", "settings", "node", "resume", "suspend", "job", "head"]
 
@@ -30,7 +30,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--slurm", default="/usr")
     slurm = parser.parse_args().slurm
-    open_group()
     # Its programs may call the API.
     head, _ = launch("head", "c5.large", head_config(slurm), IamInstanceProfile={"Name": "cluster"})
     runs = wait_for(head, "job 1 is RUNNING")
