@@ -42,7 +42,7 @@ pub(crate) struct ConductorPlan {
     pub(crate) needs_criu: bool,
     /// True if parallel jobs are checkpointed.
     pub(crate) checkpoints_jobs: bool,
-    /// True if the processes of parallel jobs have memory.
+    /// True if parallel jobs are given memory, which their processes allocate.
     pub(crate) jobs_have_memory: bool,
     /// True if the machine for parallel jobs is burstable.
     pub(crate) jobs_have_credits: bool,

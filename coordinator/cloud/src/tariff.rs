@@ -160,7 +160,7 @@ impl Tariff for BySecondsOfUse {
     }
 }
 
-/// Length of a use of a VM, over its intervals.
+/// Time from the beginning of a use of a VM to its end; the use is charged in these intervals.
 fn use_length(of_one: &[ChargedInterval]) -> Span {
     match of_one {
         [] => Span::ZERO,

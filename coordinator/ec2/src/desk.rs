@@ -116,7 +116,7 @@ pub struct ApiDesk {
     pub(crate) laws_resume: bool,
     pub(crate) now: Time,
     pub(crate) next_vm: u32,
-    /// Number of the next public address that is a record.
+    /// Number of the next public address that is allocated (an Elastic IP, kept as a record only).
     pub(crate) next_address: u64,
     counters: BTreeMap<&'static str, u64>,
     pub(crate) instances: InstanceTable,
@@ -155,7 +155,7 @@ pub struct ApiDesk {
 }
 
 impl ApiDesk {
-    /// Makes the desk of a run with this setup, before any call.
+    /// Makes the desk, which answers the calls of EC2's API to a run with this setup; there was no call yet.
     #[must_use]
     pub fn new(setup: &Setup, config: DeskConfig) -> Self {
         let resumes = |model: &InterruptionModel| match model {

@@ -13,7 +13,7 @@ use crate::listing::{refuse_others, take_page};
 struct HistoryWords {
     /// Word for a change of the fleet itself.
     fleet: &'static str,
-    /// Word for a change of an instance.
+    /// Word for a change of one of the fleet's instances.
     instance: &'static str,
     /// Word for the end of the fleet.
     ended: &'static str,

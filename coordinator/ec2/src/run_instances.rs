@@ -230,7 +230,7 @@ impl ApiDesk {
         Ok(pools)
     }
 
-    /// Whether a pool's type is burstable, by the experiment or by its name.
+    /// Whether one of these pools has a burstable type, by the experiment or by the type's name.
     pub(crate) fn has_credits(&self, pools: &[CapacityPool]) -> bool {
         let burstable = |it: &CapacityPool| self.market.offer(&it.kind)?.burstable;
         pools.iter().any(|it| it.name.starts_with('t') || burstable(it).is_some())

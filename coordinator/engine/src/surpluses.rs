@@ -9,7 +9,7 @@ use dormouse_units::{Credits, Money, Price, Time, VmId};
 #[derive(Debug, Default)]
 pub(crate) struct SurplusAccounts {
     accounts: BTreeMap<VmId, SurplusAccount>,
-    /// VMs on which no tasks run, so that their use may be declared.
+    /// VMs that never run tasks. Only their use of vCPUs can be declared by a user instead of following from tasks.
     without_tasks: BTreeSet<VmId>,
 }
 

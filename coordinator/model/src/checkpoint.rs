@@ -221,7 +221,7 @@ pub struct LifetimePlans {
     pub laws: Vec<OfType<Lifetimes>>,
     /// Time from the end of a VM's lifetime, when its notice begins, to its preemption.
     pub notice: Span,
-    /// Step of the program's grid: times are rounded up to whole steps.
+    /// Time step of the dynamic program: times are rounded up to whole steps.
     pub step: Span,
     /// Time that a task takes to continue from a checkpoint on another VM.
     pub restart: Span,

@@ -187,8 +187,8 @@ pub enum Effect {
         /// The checkpoint to start from, and the part of the work that it holds; `None`: from
         /// scratch.
         from: Option<(CheckpointSeq, Ppm)>,
-        /// The vCPU of the task's first process; logged if the vCPUs of a VM may differ, because
-        /// spot VMs are in the background.
+        /// The vCPU of the task's first process. It is logged only if spot VMs run in the
+        /// background, where the vCPUs of a VM may differ in speed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vcpu: Option<u32>,
     },

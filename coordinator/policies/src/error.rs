@@ -84,7 +84,7 @@ pub enum PlanError {
         shortest: Span,
         /// The boot time that `shortest` includes.
         boot: Span,
-        /// The run time that `shortest` includes.
+        /// The run time of the task, which `shortest` includes.
         length: Span,
         /// The type on which the task has this run time.
         fastest: TypeName,

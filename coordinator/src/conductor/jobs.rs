@@ -56,8 +56,8 @@ impl ConductorState {
         }
     }
 
-    /// Returns whether nothing will happen any more though work is left. Jobs that wait for predecessors which will never
-    /// end do not come.
+    /// Returns whether work is left, but nothing will ever happen again. Jobs whose predecessors will never end count as work
+    /// that is left, and not as something that will happen.
     pub(super) fn is_stuck(&self) -> bool {
         let more_come = self.door.is_open || self.next_arrivals() != (None, None);
         match self.followers.is_empty() || more_come {

@@ -173,7 +173,7 @@ impl ConductorState {
         aside
     }
 
-    /// Feeds the losses of workers that don't come back, or that came back and are lost again.
+    /// Tells the run which workers are lost: those that don't come back, and those that came back and are lost again.
     fn feed_lost(&mut self, at: Time) {
         let lost = self.returning.as_mut().map(|returning| std::mem::take(&mut returning.lost));
         for (host, why) in lost.unwrap_or_default() {

@@ -24,7 +24,7 @@ pub(crate) enum HostStanding {
     Joined,
     /// The host is unfit for the run by its measurements, and so is its worker in any other session.
     Unfit {
-        /// Reason, in words for the user.
+        /// Why the host is unfit, in words for the user.
         why: String,
     },
     /// The host is lost for good; its worker may return as a new host.

@@ -33,7 +33,7 @@ struct InstancePlace {
     budget: Option<CarryBudget>,
 }
 
-/// The way to a worker, which is open until this is dropped.
+/// The channel to a worker for packets between instances, which is open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct WorkerLine {
     exchange: Arc<PacketExchange>,

@@ -282,7 +282,7 @@ pub(crate) enum DecodedReport {
     Report { report: Report, ledger: Option<Report>, due: Option<ReportTime>, began: Option<Seats> },
     /// Load of the worker's host.
     Load(v1::HostLoad),
-    /// Output of the cell of a VM.
+    /// Console output of a VM: what the programs of its cell, the jail of an instance, have printed.
     Console { vm: VmId, text: String },
     /// The processes of the cell of a VM have shut the VM down.
     PoweredOff { vm: VmId },

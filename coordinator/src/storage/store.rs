@@ -179,7 +179,7 @@ impl CheckpointFolder {
         &self.contents
     }
 
-    /// Returns the receipts of checkpoints.
+    /// Returns the receipts, which say which checkpoints are stored whole.
     pub(crate) const fn receipts(&self) -> &CheckpointReceipts {
         &self.receipts
     }

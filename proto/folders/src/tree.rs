@@ -11,8 +11,8 @@ use nix::{
     dir::Dir,
     errno::Errno,
     fcntl::{AT_FDCWD, OFlag, openat, renameat},
-    sys::stat::Mode,
-    unistd::{UnlinkatFlags, unlinkat},
+    sys::stat::{Mode, fstat},
+    unistd::{Uid, UnlinkatFlags, fchown, unlinkat},
 };
 
 /// A folder, and never what a link leads to.
@@ -48,13 +48,36 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
 /// Something can't be removed.
 pub fn empty_tree(folder: impl AsFd) -> io::Result<()> {
     let mut tree = LiftedTree { top: reopen(folder.as_fd(), c".")?, lifted: 0 };
-    loop {
+    let owner = own_sticky(&tree.top)?;
+    let emptied = loop {
         let names = list_names(&tree.top)?;
         if names.is_empty() {
-            return Ok(());
+            break Ok(());
         }
-        names.iter().try_for_each(|name| tree.remove(name))?;
+        if let Err(error) = names.iter().try_for_each(|name| tree.remove(name)) {
+            break Err(error.into());
+        }
+    };
+    if let Some(owner) = owner {
+        fchown(&tree.top, Some(owner), None)?;
     }
+    emptied
+}
+
+/// Makes this process's user the owner of a sticky folder of another user, and returns that user; `None`: nothing was to be done.
+/// In a sticky folder of another user only its owner, and who has CAP_FOWNER, may remove what others have made.
+fn own_sticky(folder: &OwnedFd) -> nix::Result<Option<Uid>> {
+    let stat = fstat(folder)?;
+    let (owner, own) = (Uid::from_raw(stat.st_uid), Uid::effective());
+    if Mode::from_bits_truncate(stat.st_mode).contains(Mode::S_ISVTX) && owner != own {
+        return match fchown(folder, Some(own), None) {
+            Ok(()) => Ok(Some(owner)),
+            // Who may not do that may still remove files of their own.
+            Err(Errno::EPERM) => Ok(None),
+            Err(error) => Err(error),
+        };
+    }
+    Ok(None)
 }
 
 /// A folder that is being emptied; folders from below are moved up into it.
@@ -74,6 +97,7 @@ impl LiftedTree {
             Err(Errno::ENOENT) => return Ok(()),
             folder => folder?,
         };
+        own_sticky(&folder)?;
         loop {
             let names = list_names(&folder)?;
             if names.is_empty() {
@@ -167,6 +191,25 @@ mod tests {
     fn with_little_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(work);
         thread.unwrap().join().unwrap()
+    }
+
+    #[test]
+    fn a_sticky_folder_keeps_its_owner() {
+        let place = tempfile::tempdir().unwrap();
+        let sticky = place.path().join("tmp");
+        fs::create_dir_all(sticky.join("a/b")).unwrap();
+        fs::set_permissions(&sticky, fs::Permissions::from_mode(0o1777)).unwrap();
+        let other = Uid::from_raw(60_700);
+        if std::os::unix::fs::chown(&sticky, Some(other.as_raw()), None).is_err() {
+            assert!(!Uid::effective().is_root(), "root may do that");
+            return;
+        }
+        let open = fs::File::open(&sticky).unwrap();
+        empty_tree(&open).unwrap();
+        assert_eq!(fstat(&open).unwrap().st_uid, other.as_raw());
+        assert_eq!(fs::read_dir(&sticky).unwrap().count(), 0);
+        assert_eq!(own_sticky(&reopen(&open, c".").unwrap()), Ok(Some(other)));
+        assert_eq!(own_sticky(&reopen(&open, c".").unwrap()), Ok(None));
     }
 
     fn outside() -> (tempfile::TempDir, PathBuf) {

@@ -123,7 +123,7 @@ fn default_step(
     parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).min(STEP).max(of_laws)
 }
 
-/// Checks that the longest task can be planned step by step; else adds a mistake.
+/// Checks that the longest task has few enough time steps for the plan of its checkpoints; else adds a mistake.
 fn check_plannable(
     config: &CheckpointConfig,
     node: &Node,

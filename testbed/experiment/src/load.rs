@@ -29,7 +29,7 @@ use super::{
     wrong_kind,
 };
 
-/// Sources of the parts of an experiment.
+/// Where the parts of an experiment come from: a file or a built-in experiment, overrides, a plan, and a program of the user's.
 #[derive(Clone, Debug, Default)]
 pub struct ExperimentSource<'a> {
     /// A file, or the name of a built-in experiment; `None` if `overrides` give everything.

@@ -23,8 +23,9 @@ use super::{workflow, zones};
 /// Default deadline of a bag: the one that the Burst-HADS paper has for all jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
 
-/// Run time of a task for which none is known, and memory of a task for which none is given.
+/// Run time of a task for which none is known.
 const UNKNOWN: Span = Span::from_secs(600);
+/// Memory of a task for which none is given.
 pub(crate) const MEMORY: Bytes = Bytes::new(512 << 20);
 
 /// Greatest number of tasks in a bag: more are probably a mistake.

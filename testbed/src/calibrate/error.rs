@@ -35,7 +35,7 @@ pub enum CalibrateError {
     /// The virtual run of a cell got stuck.
     #[error("the virtual run of a cell got stuck: {0}")]
     Stuck(#[from] PlayError<dormouse_report::jobs::JobsError>),
-    /// The live run of a cell failed.
+    /// The live run at one of the calibrated speed-ups and loads failed.
     #[error(transparent)]
     Live(#[from] LiveError),
 }

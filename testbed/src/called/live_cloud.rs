@@ -20,7 +20,7 @@ pub(crate) struct LiveCloud {
 }
 
 impl LiveCloud {
-    /// Makes the cloud of a run that takes these requests.
+    /// Makes the cloud whose calls go to a live run through `requests`.
     pub(crate) const fn new(
         requests: UnboundedSender<DeskRequest>,
         begins_us: i64,
@@ -29,7 +29,7 @@ impl LiveCloud {
         Self { requests, begins_us, beside }
     }
 
-    /// Calls a function with the desk at the present time; `None`: the run is over.
+    /// Calls a function with the run's desk, which answers calls of the API, at the present time; `None`: the run is over.
     fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&mut ApiDesk, Time) -> T + Send + 'static,

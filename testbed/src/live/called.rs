@@ -139,7 +139,12 @@ async fn supervised(
     let (mut stop, mut stopped, mut serving) = (Some(stop), Some(stopped), None);
     let mut workers = match local_workers {
         0 => {
-            said::line(&invitation(address, awaited, &Shown::new(&secret), &Reached::here()));
+            said::line(&invitation(
+                address,
+                awaited,
+                &Shown::new(&secret),
+                &Reached::here("--listen-workers"),
+            ));
             None
         }
         n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),

@@ -13,11 +13,13 @@ pub(super) struct Reached {
     name: Option<String>,
     /// The address that this host has on its network; `None`: the host has no such address.
     address: Option<IpAddr>,
+    /// The option that sets the address at which workers reach the coordinator.
+    option: &'static str,
 }
 
 impl Reached {
-    /// The name and the address of this host.
-    pub(super) fn here() -> Self {
+    /// The name and the address of this host, for a coordinator whose `option` says where workers reach it.
+    pub(super) fn here(option: &'static str) -> Self {
         let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
         // Nothing is sent: the system says from which address it would be. The other one is in a
         // range for documents.
@@ -26,7 +28,7 @@ impl Reached {
             socket.local_addr()
         });
         let address = address.ok().map(|at| at.ip()).filter(|at| !at.is_loopback());
-        Self { name: name.filter(|name| !name.is_empty()), address }
+        Self { name: name.filter(|name| !name.is_empty()), address, option }
     }
 }
 
@@ -63,8 +65,10 @@ pub(super) fn invitation(
     let at_address = |ip: IpAddr| SocketAddr::new(ip, port).to_string();
     let at: Vec<String> = match (ip.is_loopback(), ip.is_unspecified()) {
         (true, _) => {
-            said.push_str("; from other hosts nobody gets here: --listen 0.0.0.0 lets them in");
-            return said;
+            let option = reached.option;
+            return format!(
+                "{said}; from other hosts nobody gets here: {option} 0.0.0.0 lets them in"
+            );
         }
         (_, false) => vec![at_address(ip)],
         (_, true) => {
@@ -92,8 +96,11 @@ mod tests {
     use super::*;
 
     fn said(address: &str, workers: u32) -> String {
-        let reached =
-            Reached { name: Some("lab1".to_owned()), address: Some(IpAddr::from([10, 0, 0, 5])) };
+        let reached = Reached {
+            name: Some("lab1".to_owned()),
+            address: Some(IpAddr::from([10, 0, 0, 5])),
+            option: "--listen",
+        };
         let address = address.parse().unwrap_or_else(|error| panic!("{address}: {error}"));
         let token = Shown { file: Path::new("/runs/r/secret"), token: None };
         invitation(address, workers, &token, &reached)
@@ -112,9 +119,11 @@ mod tests {
         assert!(one.contains("a worker with") && one.ends_with("10.9.9.9:80 --secret-file secret"));
         let alone = said("127.0.0.1:7380", 2);
         assert!(alone.lines().count() == 1 && alone.contains("--listen 0.0.0.0"), "{alone}");
-        let reached = Reached { name: None, address: None };
+        let reached = Reached { name: None, address: None, option: "--listen-workers" };
         let address = SocketAddr::from(([0, 0, 0, 0], 1));
         let token = Shown { file: Path::new("s"), token: Some("dm1.x".to_owned()) };
+        let alone = invitation(SocketAddr::from(([127, 0, 0, 1], 1)), 1, &token, &reached);
+        assert!(alone.ends_with("--listen-workers 0.0.0.0 lets them in"), "{alone}");
         let nowhere = invitation(address, 1, &token, &reached);
         assert_eq!(nowhere.lines().count(), 1, "{nowhere}");
         let there = invitation(SocketAddr::from(([10, 0, 0, 1], 1)), 1, &token, &reached);

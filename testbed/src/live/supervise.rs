@@ -59,7 +59,12 @@ async fn supervised(
     let running = bound.conduct_run();
     let mut workers = match local_workers {
         0 => {
-            said::line(&invitation(address, awaited, &Shown::new(&secret), &Reached::here()));
+            said::line(&invitation(
+                address,
+                awaited,
+                &Shown::new(&secret),
+                &Reached::here("--listen"),
+            ));
             None
         }
         n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),

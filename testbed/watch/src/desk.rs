@@ -71,7 +71,7 @@ impl InterruptionRequest {
     }
 }
 
-/// Error of an act that was not carried out.
+/// Why something that a user asked for on the live page, such as an interruption, was not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeskError {
     /// The run has no coordinator.

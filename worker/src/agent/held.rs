@@ -182,7 +182,7 @@ impl HeldProgram {
         self.process
     }
 
-    /// Returns the program, which has begun.
+    /// Ends the hold: returns the facts about the start of the program, which runs from now on.
     pub(crate) fn into_birth(self) -> AttemptBirth {
         let Self { process, page, ranks, base_ns, born_ns, done_ppm, came_with, restore, .. } =
             self;

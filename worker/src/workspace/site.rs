@@ -24,6 +24,8 @@ const LISTED_BY_NOBODY: u32 = 0o711;
 const TASK_FILES_BYTES: u64 = 512 << 20;
 /// Smallest size limit of a task's directory, in bytes: a page.
 const LEAST_TASK_BYTES: u64 = 4096;
+/// Bytes that a boot writes into the directory of an instance: its order, its programs' links, and its console.
+const BOOT_BYTES: u64 = 2 << 20;
 
 /// Path at which every worker sees its own directory.
 pub const ROOT: &str = "/run/dormouse";
@@ -175,16 +177,17 @@ impl Workspace {
         mounts::tmpfs_for_task(&path, bytes.max(LEAST_TASK_BYTES), (owner.uid(), owner.gid()))
     }
 
-    /// Changes the size of the memory file system that is mounted over the directory of a task; returns whether what is in it has room
-    /// there. If it has not, the size becomes that of what is in it.
+    /// Changes the size of the memory file system that is mounted over the directory of a task; returns whether what is in it, and
+    /// what a boot adds to it, has room there. If it has not, the size becomes what both take.
     ///
     /// # Errors
     ///
     /// The mount can't be changed.
     pub fn resize_task(&self, name: &TaskName, bytes: u64) -> Result<bool> {
-        let (path, used) = (self.task_directory(name), self.used_bytes(name)?);
-        mounts::resize_tmpfs(&path, bytes.max(used).max(LEAST_TASK_BYTES))?;
-        Ok(used <= bytes)
+        let path = self.task_directory(name);
+        let needed = self.used_bytes(name)?.saturating_add(BOOT_BYTES);
+        mounts::resize_tmpfs(&path, bytes.max(needed).max(LEAST_TASK_BYTES))?;
+        Ok(needed <= bytes)
     }
 
     /// Returns the bytes that are used of the file system that has the directory of a task.

@@ -10,7 +10,7 @@ type Fine = u128;
 
 const FINE: Fine = 1_000_000;
 
-/// A task in its seats, with its progress.
+/// A task on the vCPU slots that it occupies (its seats), with its progress.
 #[derive(Clone, Debug)]
 pub(crate) struct SeatedTask {
     pub(crate) task: TaskId,

@@ -116,9 +116,9 @@ pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 
     if supply == Ppm::ONE { share } else { supply.scale_number(share) }
 }
 
-/// Returns min(c, x · (1 − f) / u), the speed of a task in the foreground of some processors and the background of
-/// others: its slowest background process gets `gets` and wants `wants` (in 10^-12 and ppm of a vCPU); `wants` is zero
-/// if the task has no background process.
+/// Returns the speed of a task that has processes in the foreground of some vCPUs and in the background of others: what its
+/// slowest background process gets of a vCPU (`gets`, in 10^-12) divided by what that wants (`wants`, in ppm), at most
+/// `most`. `wants` is zero if the task has no background process.
 pub(crate) fn background_rate(most: Ppm, gets: u64, wants: u64) -> Ppm {
     let Some(rate) = gets.checked_div(wants) else { return most };
     u32::try_from(rate).map_or(most, |ppm| Ppm::new(ppm).min(most))

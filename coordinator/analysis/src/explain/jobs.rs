@@ -98,7 +98,7 @@ struct WatchedJob {
     /// The scheduler's decisions about the watched job, with their times.
     told: Vec<(Time, Decision)>,
     ended: Option<Time>,
-    /// The story of the job's other events.
+    /// Lines about the job's events other than its start and end, in the order of time.
     story: Story,
 }
 

@@ -28,7 +28,7 @@ pub struct SpotCheck {
 pub struct HostEvidence {
     /// Hosts whose tasks are not fully jailed, with the missing parts, as the hosts report them.
     pub unjailed: BTreeMap<HostId, String>,
-    /// Spot checks in order.
+    /// Tasks that were computed again on another host to check their results, in the order of time.
     pub checks: Vec<SpotCheck>,
     /// CPU time of the spot checks, real microseconds.
     pub checks_us: u64,

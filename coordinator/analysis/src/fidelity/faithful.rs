@@ -168,11 +168,11 @@ pub struct TwinDistance {
     pub makespan: Option<f64>,
     /// Difference of the run's cost from its twin's, as a fraction of the twin's; `None` for parallel jobs.
     pub cost: Option<f64>,
-    /// Mean difference of the times of undisturbed tasks and jobs, as a fraction of the times in the twin; `None` if there are
-    /// none.
+    /// Mean difference between the live and the simulated times of tasks and jobs that nothing interrupted, as a fraction of
+    /// the simulated times; `None` if there are none.
     pub undisturbed_mean: Option<f64>,
-    /// The difference furthest from zero among the times of undisturbed tasks and jobs, as a fraction of the time in the twin;
-    /// `None` if there are none.
+    /// The difference furthest from zero between the live and the simulated time of a task or job that nothing interrupted, as
+    /// a fraction of the simulated time; `None` if there are none.
     pub undisturbed_worst: Option<f64>,
 }
 

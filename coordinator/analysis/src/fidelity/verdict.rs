@@ -116,7 +116,8 @@ impl FidelityVerdict {
         Self { evidence, ..self }
     }
 
-    /// Adds the distance from the run's twin, if there is a twin, and a note for each difference that is too large.
+    /// Adds how far the live run is from its twin, which is the same run simulated, if there is a twin, and a note for each
+    /// difference above `allowed`.
     #[must_use]
     pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &AllowedErrors) -> Self {
         self.twin = twin;

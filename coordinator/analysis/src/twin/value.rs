@@ -195,7 +195,7 @@ impl TwinTask {
     }
 }
 
-/// Course of a task or job in one of the two runs: place, attempts and times.
+/// What happened to a task or job in the live run, or in its simulated twin: place, attempts and times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "TaskFateInJson")]
 pub struct TaskFate {

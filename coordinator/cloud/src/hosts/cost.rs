@@ -23,7 +23,7 @@ pub(super) struct LinearCost {
     /// Number of VMs whose cost grows with time.
     pub(super) slope: i64,
     pub(super) offset: i64,
-    /// Time until which the function holds; `None`: for ever.
+    /// Time until which this linear function is the cost; `None`: for ever.
     pub(super) until: Option<Time>,
 }
 

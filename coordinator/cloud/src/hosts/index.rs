@@ -179,7 +179,7 @@ impl HostIndex {
         self.seen = Some(fleet.change_count());
     }
 
-    /// Re-examines the hosts whose linear cost of making room has changed by now.
+    /// Re-examines the hosts whose cost of making room, a linear function of time, is another function from `now` on.
     fn look_at_due(&mut self, now: Time, fleet: &HostFleet) {
         while let Some(mut first) =
             self.due.first_entry().filter(|first| *first.key() <= time_slot(now))

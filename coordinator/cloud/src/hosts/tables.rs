@@ -89,7 +89,7 @@ impl TableVm {
     }
 }
 
-/// Hosts with VMs on them, and a normal request for one more VM.
+/// An example of placement: hosts with VMs on them, and a request for one more, normal VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostTable {
     /// The VMs, grouped by host.

@@ -128,8 +128,8 @@ fn turn_yaml(text: &str) -> String {
     entries.finish()
 }
 
-/// Converts a printed table of prices: with names above its columns, with names in its first column where it has one entry, or, as
-/// a query prints it, without names.
+/// Converts a printed table of prices to rows of a price record. Names may stand above the columns, or in the first column if the
+/// table has a single entry; the output of a query has none.
 fn turn_table(text: &str) -> TurnedAnswer {
     let (mut entries, mut heading, mut rows) = (EntryLines::default(), Vec::new(), String::new());
     let mut are_named = false;

@@ -254,8 +254,8 @@ impl<'a> TakeoverForecast<'a> {
         self.is_certain(at, at, sites, whose) || self.fits_by_trial(at, sites, whose)
     }
 
-    /// True if Algorithm 4 places all selected tasks of spot VMs that have not ended by `at` so that they end in
-    /// time.
+    /// True if Algorithm 4 of the Burst-HADS paper finds places for all selected tasks of spot VMs that are unfinished at `at`,
+    /// such that they end by the deadline.
     fn fits_by_trial(&self, at: Time, sites: &TakeoverVms, whose: TaskSelection) -> bool {
         self.place_tasks::<(), ()>(at, sites, whose, |_| ()).is_some()
     }

@@ -59,7 +59,7 @@ pub enum LineProblem {
     Unsorted {
         /// Submission time of the job, in seconds.
         submitted: i64,
-        /// Submission time of the job above it, in seconds.
+        /// Submission time of the job in the line above, in seconds.
         before: i64,
     },
     /// The job's times are beyond what a simulation can count.

@@ -261,9 +261,9 @@ pub(super) const LADDER_S: [u64; 10] =
 pub(super) const HEAD: usize = 20;
 /// Per cent of all jobs that have one of the twenty most popular estimates.
 pub(super) const HEAD_PERCENT: f64 = 89.0;
-/// Percent of all jobs that have the head's estimate of a rank: a · e^(b · rank) + c.
+/// Per cent of all jobs that have the estimate of a popularity rank in the head: a · e^(b · rank) + c.
 pub(super) const HEAD_SIZE: (f64, f64, f64) = (14.0491, -0.177_531, 0.462_513);
-/// Share of all jobs that have the tail's estimate of a rank: a · rank^b.
+/// Per cent of all jobs that have the estimate of a popularity rank beyond the head, in the tail: a · rank^b.
 pub(super) const TAIL_SIZE: (f64, f64) = (795.6, -2.267);
 /// Curvature of the tail's estimates as a function of the number of distinct estimates: 1 + a · bins^b.
 pub(super) const TAIL_TIME: (f64, f64) = (12.1039, -0.6026);

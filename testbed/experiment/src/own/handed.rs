@@ -100,7 +100,8 @@ pub(crate) fn hand_on(
     }
 }
 
-/// The name under which an output is handed to a task that wants `text`; `None`: it is another file.
+/// The name that an output file gets in the directory of a later task whose input is written as `text`, which may contain `*`;
+/// `None`: `text` doesn't name this file.
 fn name_output(output: &str, text: &str) -> Option<String> {
     let is_it = match (output.contains('*'), text.contains('*')) {
         (true, true) => output == text,

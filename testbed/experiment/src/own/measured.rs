@@ -33,7 +33,7 @@ pub struct MeasureFile {
 pub struct ProgramMeasure {
     /// Task that was measured.
     pub task: String,
-    /// Command of the program's kind, with placeholders.
+    /// Command of all programs of one kind, with placeholders for the arguments in which they differ.
     pub kind: Vec<String>,
     /// Identity of the program: BLAKE3 of its command, environment and inputs, in hexadecimal.
     pub program: String,

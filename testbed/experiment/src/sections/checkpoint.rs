@@ -49,7 +49,7 @@ pub(crate) struct CheckpointSection {
     /// For `dp`: time to continue from a checkpoint on another VM. If not given: the sum of `scheduler.restore` and
     /// `cloud.boot`, or one step if both are zero.
     pub(crate) restart: Option<Span>,
-    /// For `dp`: reading of the paper's recursion; `conditional` if not given.
+    /// For `dp`: how the recursion of the bathtub paper is understood; `conditional` if not given.
     pub(crate) mode: Option<DpMode>,
     /// How long a task or job is stopped for a checkpoint.
     #[schemars(extend("least" = "1ms"), example = "13s")]

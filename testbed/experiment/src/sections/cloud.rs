@@ -337,7 +337,7 @@ pub(crate) struct PricesPart {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum AvailabilitySection {
-    /// Path of a file of numbers of VMs.
+    /// Path of a file that says how many spot VMs are available from which time on; the run uses all of it.
     Whole(String),
     /// A file of numbers of VMs, with the point in it at which the run begins.
     Part(AvailabilityPart),

@@ -58,7 +58,7 @@ pub struct StagedFolder {
     /// Folder that files are written into: `target`, or one beside it.
     path: PathBuf,
     target: PathBuf,
-    /// The held folder beside the target: it contains the new run of a virtual run, or the earlier run that a live run
+    /// The locked folder beside the target. It has the new files of a virtual run, or the earlier files that a live run
     /// replaces.
     aside: Option<HeldFolder>,
     /// Other files in the folder of a live run; they stay there.

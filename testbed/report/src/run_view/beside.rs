@@ -149,7 +149,8 @@ impl RunsBeside {
         }
     }
 
-    /// Section of the run's page with the comparison.
+    /// Section of the run's page that compares the run with the same work on demand, without interruptions and under other
+    /// seeds.
     pub(super) fn section(&self, run: &BagResults<'_>) -> Vec<PageBlock> {
         if self.on_demand.is_none() && self.undisturbed.is_none() && self.seeds.is_none() {
             return Vec::new();

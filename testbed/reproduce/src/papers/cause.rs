@@ -39,7 +39,7 @@ pub enum ClaimCause {
         name: String,
         /// The change that the factor makes, in words.
         about: String,
-        /// Our figure of the claim without the factor, in the claim's unit.
+        /// Our figure of the claim without the factor (the setting that may explain the difference), in the claim's unit.
         before: f64,
         /// Our figure of the claim with the factor, in the claim's unit, under the same seeds as the figure without it.
         after: f64,

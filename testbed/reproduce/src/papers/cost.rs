@@ -45,9 +45,9 @@ pub struct ReproducedPapers {
     pub host: HostFacts,
     /// Number of threads for runs.
     pub threads: usize,
-    /// Time that all of them took, in seconds.
+    /// Time that all reproductions took together, in seconds.
     pub took_s: f64,
-    /// What each took, in the order in which they were made.
+    /// Time and processor time of each reproduction, in the order in which they were made.
     pub papers: Vec<PaperCost>,
 }
 

@@ -76,8 +76,8 @@ pub struct PaperEvaluation {
     /// Cells with bags that are also run live.
     #[serde(default)]
     pub live: Vec<String>,
-    /// Factors of the default reading, for parts that don't compare readings themselves. The user's settings come after
-    /// those of these factors, and a requested reading that changes the same key replaces a factor.
+    /// Settings of the default reading, the interpretation of the paper's text that is used unless another one is asked for;
+    /// parts that compare readings themselves don't use them. A user's settings and a requested reading come after them.
     #[serde(default)]
     pub default: Vec<String>,
     /// The reading that explains most of the paper, as a search found it.

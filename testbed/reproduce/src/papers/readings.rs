@@ -23,8 +23,8 @@ use dormouse_experiment::InputError;
 /// more runs, too.
 const BEST: usize = 5;
 
-/// Least number of runs of each reading in a search. A single run has no interval and contradicts no statement; the
-/// more runs, the more statements are contradicted.
+/// Least number of runs of each reading (a possible interpretation of a paper's text) in a search for the best one. A single
+/// run has no interval, so it can't contradict a statement of the paper.
 const LEAST_SEEDS: u64 = 2;
 
 /// Number of readings that are run at the same time; of each reading only the explained statements are kept.
@@ -95,7 +95,8 @@ impl PaperReading {
         self.claims.len() - self.count(Verdict::Silent) - self.count(Verdict::Undecidable)
     }
 
-    /// Number of statements that the reading explains, less the price of its changes.
+    /// Number of the paper's statements that runs under this reading agree with, less a penalty for each setting that the
+    /// reading changes.
     pub fn score(&self) -> i64 {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }

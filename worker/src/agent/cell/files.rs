@@ -76,6 +76,12 @@ impl fmt::Display for FilesAbsence {
                 "this worker keeps the files of {KEPT_FOLDERS} stopped instances at most: \
                  terminate some that are stopped"
             ),
+            Self::NoRoom { bytes, others: 0, most } => write!(
+                f,
+                "they are {} MiB, and this worker keeps {} MiB of stopped instances at most: leave less in files",
+                bytes.div_ceil(MIB),
+                most / MIB
+            ),
             Self::NoRoom { bytes, others, most } => write!(
                 f,
                 "they are {} MiB, and this worker keeps {} MiB of stopped instances at most, {} MiB of them for \

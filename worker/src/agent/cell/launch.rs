@@ -193,7 +193,7 @@ pub(crate) fn begin_cell(
     let mut notes: Vec<String> = note_of_files(&launch.cell, found).into_iter().collect();
     if !fits {
         notes.push(format!(
-            "the files take more than the {} MiB that this type has for them: nothing can be added before some are removed",
+            "the files take nearly all of the {} MiB that this type has for them, or more: little can be added before some are removed",
             directory_bytes >> 20
         ));
     }

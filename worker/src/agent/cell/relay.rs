@@ -74,7 +74,10 @@ impl RelayOrder {
     /// The name can't be resolved.
     pub(crate) fn with_api_found(self, coordinator: &str) -> io::Result<Self> {
         let Some(api) = self.api.filter(|api| api.ip().is_unspecified()) else { return Ok(self) };
-        let mut there = coordinator.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
+        let all: Vec<SocketAddr> = coordinator.to_socket_addrs()?.collect();
+        // The API listens at addresses of one kind, and the name may have both.
+        let same = all.iter().find(|at| at.is_ipv4() == api.is_ipv4());
+        let mut there = *same.or(all.first()).ok_or(io::ErrorKind::NotFound)?;
         there.set_port(api.port());
         Ok(Self { api: Some(there), ..self })
     }

@@ -38,7 +38,8 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
         }
     }
 
-    /// Returns whether an attempt is promised no time until the inputs of its program are in its directory.
+    /// Returns whether the time that an attempt is promised counts only from when the inputs of its program are in its
+    /// directory.
     fn waits_for_inputs(&self, _order: &StartTask) -> bool {
         false
     }

@@ -24,7 +24,7 @@ pub struct DumpMoments {
 /// The work that a checkpoint counts.
 #[derive(Clone, Copy, Debug)]
 pub enum CountedWork {
-    /// The work that the program reports, or `known` if the worker knows it; at most `due`.
+    /// The work that the program reports, or `known` if that is given; at most `due` if that is given.
     Reported {
         /// The attempt at the task.
         attempt: Attempt,

@@ -7,7 +7,7 @@ use super::{ALIVE, Checker};
 use crate::check::declared_use::DeclaredUse;
 
 impl Checker<'_> {
-    /// Adds the declared use of this step's decisions, once the effects of the step are known.
+    /// Takes in the use of vCPUs that decisions of this step declare for burstable VMs, once the effects of the step are known.
     pub(super) fn declare_uses(&mut self, step: &Step) {
         let now = self.now;
         for (n, decision) in step.decisions.iter().enumerate() {

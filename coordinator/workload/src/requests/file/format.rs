@@ -142,7 +142,7 @@ const VMS: [WantedColumn; 7] = [
 /// Form in which a table gives the market of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarketWord {
-    /// The column has a name of the market.
+    /// Each cell of the column names a market, such as `spot`.
     Name,
     /// The column has a flag: yes if the VM may be preempted.
     Flag,

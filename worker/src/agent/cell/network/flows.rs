@@ -8,7 +8,7 @@ use std::{
 
 use super::packet::{ConnectionSigns, PacketEnds, TCP};
 
-/// Most connections that an instance may have made.
+/// Greatest number of connections that an instance began and that are remembered at the same time.
 const FLOWS: usize = 4096;
 /// Time without a packet after which a connection of TCP is forgotten, as on EC2.
 const TCP_IDLE: Duration = Duration::from_secs(350);

@@ -152,7 +152,8 @@ impl InstanceRules {
     }
 
     /// Returns the security groups of which an instance at an address must have one, so that the instance may connect to it there;
-    /// none: whatever groups it has. `None`: it may not be connected to.
+    /// none: whatever groups it has. `None`: it may not be connected to. That is also so where more groups are allowed than a packet
+    /// can name to another worker ([`SECURITY_GROUPS`]).
     pub(super) fn groups_allowed(&self, at: (u8, u16), address: Ipv4Addr) -> Option<Vec<String>> {
         if self.allow(true, at, (address, &Self::default())) {
             return Some(Vec::new());
@@ -161,8 +162,8 @@ impl InstanceRules {
             ConnectionPeer::Group(id) if rule.is_egress && rule.is_about(at) => Some(id.clone()),
             _ => None,
         });
-        let wanted: Vec<String> = wanted.collect();
-        (!wanted.is_empty()).then_some(wanted)
+        let wanted: BTreeSet<String> = wanted.collect();
+        (1..=SECURITY_GROUPS).contains(&wanted.len()).then(|| wanted.into_iter().collect())
     }
 
     /// Returns whether the instance may make a connection (`is_egress`), or accept one, at a port, with an instance that has this
@@ -256,6 +257,19 @@ pub(super) mod tests {
         }
         let all = v1::NetworkRule { protocol: None, ..rule(true, 0..=65_535, "0.0.0.0/0") };
         assert!(allows(vec![all], true, 17, 5));
+    }
+
+    #[test]
+    fn groups_of_an_instance_elsewhere_are_as_many_as_a_packet_names() {
+        let allowed = |count: usize| {
+            let groups = (0..count).map(|n| format!("sg-{n}"));
+            // Each twice, as two groups of the instance may have the same rule.
+            let rules = groups.flat_map(|id| vec![rule(true, 80..=80, &id); 2]).collect();
+            let (from, to) = (network(1, "sg-1", rules).rules, Ipv4Addr::new(10, 0, 0, 9));
+            from.groups_allowed((super::super::packet::TCP, 80), to).map(|groups| groups.len())
+        };
+        assert_eq!([1, SECURITY_GROUPS].map(allowed), [Some(1), Some(SECURITY_GROUPS)]);
+        assert_eq!([0, SECURITY_GROUPS + 1].map(allowed), [None, None]);
     }
 
     #[test]

@@ -66,8 +66,14 @@ mod tests {
         }
         drop(thread);
         // The closure goes with the thread.
-        let end = std::iter::from_fn(|| sweeps.recv_timeout(patience).err()).next();
-        assert!(end.is_none() || end == Some(mpsc::RecvTimeoutError::Disconnected), "{end:?}");
+        let begun = std::time::Instant::now();
+        let end = loop {
+            match sweeps.recv_timeout(patience) {
+                Ok(_) => assert!(begun.elapsed() < patience, "it sweeps on"),
+                Err(end) => break end,
+            }
+        };
+        assert_eq!(end, mpsc::RecvTimeoutError::Disconnected);
     }
 
     fn thread_name() -> Option<String> {

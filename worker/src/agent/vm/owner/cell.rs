@@ -53,7 +53,7 @@ enum CellStage {
     Over,
 }
 
-/// The cell of a VM.
+/// The cell of a VM: the jail in which an EC2 instance's programs run, with its network, files and console.
 #[derive(Debug)]
 pub(super) struct VmCell {
     order: dormouse_proto::v1::InstanceCell,
@@ -61,7 +61,7 @@ pub(super) struct VmCell {
     network: Option<CellNetwork>,
     /// Address of the VM.
     own: Ipv4Addr,
-    /// Ways into and out of the cell; `None` until the VM has booted, or if there are none.
+    /// Relays of connections into and out of the cell; `None` until the VM has booted, or if there are none.
     relays: Option<CellRelays>,
     name: TaskName,
     key: Key,
