@@ -24,7 +24,7 @@ use crate::{is_on_path, wait_for};
 
 const PROGRAMS: [&str; 2] = ["chromedriver", "chromium"];
 /// Time in which a page must reach the state that a test waits for, unless the test sets another limit.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 /// A page in a browser of its own.
 #[derive(Debug)]
