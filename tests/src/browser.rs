@@ -2,6 +2,7 @@
 //! ends.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -23,6 +24,8 @@ use tokio::runtime::Runtime;
 use crate::{is_on_path, wait_for};
 
 const PROGRAMS: [&str; 2] = ["chromedriver", "chromium"];
+/// The error by which Chromium says that it gave up a request, as a network of its host changed.
+const NETWORK_CHANGED: &str = "net::ERR_NETWORK_CHANGED";
 /// Time in which a page must reach the state that a test waits for, unless the test sets another limit.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -33,6 +36,8 @@ pub struct Browser {
     driver: Option<WebDriver>,
     process: Child,
     profile: tempfile::TempDir,
+    /// Errors in the console that were read and not asked for yet.
+    errors: RefCell<Vec<String>>,
 }
 
 impl Browser {
@@ -79,7 +84,8 @@ impl Browser {
         wanted.add_arg("--window-size=1500,1000").unwrap();
         wanted.set("goog:loggingPrefs", json!({ "browser": "ALL" })).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut browser = Self { runtime, driver: None, process, profile };
+        let mut browser =
+            Self { runtime, driver: None, process, profile, errors: RefCell::default() };
         // Its client of HTTP is built without one where the client of a bucket is built beside it, and speaks in clear.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let address = format!("http://127.0.0.1:{port}");
@@ -97,12 +103,35 @@ impl Browser {
 
     /// Opens the page at this address.
     pub fn open(&self, address: &str) {
-        self.wait(self.driver().goto(address));
+        // What the address names is given up, too, when a network of the host changes.
+        let opened = self.runtime.block_on(self.driver().goto(address));
+        if opened.as_ref().is_err_and(|error| error.to_string().contains(NETWORK_CHANGED)) {
+            self.wait(self.driver().goto(address));
+        } else {
+            opened.unwrap();
+        }
+        self.load_whole();
+    }
+
+    /// Loads the page again if Chromium gave up a part of it because a network of this host changed meanwhile, as the
+    /// networks of containers do that are tested at the same time.
+    fn load_whole(&self) {
+        for _ in 0..5 {
+            let (given_up, others): (Vec<_>, Vec<_>) =
+                self.log_errors().into_iter().partition(|error| error.contains(NETWORK_CHANGED));
+            self.errors.borrow_mut().extend(others);
+            if given_up.is_empty() {
+                return;
+            }
+            println!("loaded again, as a network changed: {}", given_up.join("; "));
+            self.wait(self.driver().refresh());
+        }
     }
 
     /// Reloads the page.
     pub fn reload(&self) {
         self.wait(self.driver().refresh());
+        self.load_whole();
     }
 
     /// Runs a script, and returns its result.
@@ -206,6 +235,12 @@ impl Browser {
     /// Errors in the browser's console since the last call.
     #[must_use]
     pub fn errors(&self) -> Vec<String> {
+        let mut errors = self.errors.take();
+        errors.extend(self.log_errors());
+        errors
+    }
+
+    fn log_errors(&self) -> Vec<String> {
         let log = self.wait(self.driver().browser_log());
         log.into_iter().filter(|entry| entry.level == "SEVERE").map(|entry| entry.message).collect()
     }

@@ -42,7 +42,8 @@ impl EarningVm {
     }
 
     /// Takes in a balance of the time `at_us`, and of `clock_us` on the run's clock; returns the most that it can be, if that
-    /// is less than `balance`. After a jump of the run's clock nothing is known: a VM earns while nobody counts.
+    /// is less than `balance`. Only a balance after a hibernation is judged, and none after a jump of the run's clock: a VM earns
+    /// while nobody counts.
     fn see_balance(
         &mut self,
         balance: u64,
@@ -57,7 +58,8 @@ impl EarningVm {
         let clock = std::mem::replace(&mut self.clock_us, clock_us).zip(clock_us);
         let (before, since) = self.reported.replace((balance, at_us))?;
         let passed = u128::from(at_us.saturating_sub(since) + SLACK_US) * u128::from(speedup);
-        if clock.is_none_or(|(then, now)| u128::from(now.saturating_sub(then)) > passed) {
+        let goes_on = |(then, now): (u64, u64)| now >= then && u128::from(now - then) <= passed;
+        if frozen == 0 || !clock.is_some_and(goes_on) {
             return None;
         }
         let ran = at_us.saturating_sub(since).saturating_sub(frozen);

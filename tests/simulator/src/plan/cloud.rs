@@ -42,17 +42,10 @@ pub(super) fn credits(draw: &mut Draw) -> BurstableTerms {
     }
 }
 
-/// A spot price that is lower than any other that is drawn.
-const CHEAPEST: Price = Price::from_nanos_per_hour(1_000_000);
-
-/// Draws a burstable instance type, which has an even chance of being sold in the spot market as well; there it is, mostly,
-/// cheaper than any other type, so that schedulers buy it.
+/// Draws a burstable instance type, which has an even chance of being sold in the spot market as well.
 fn burstable(draw: &mut Draw) -> InstanceType {
     let (credits, plain) = (credits(draw), regular(draw, "burst"));
     let spot = plain.spot.filter(|_| draw.one_in(2));
-    // A stream of its own: a seed keeps the rest of its run.
-    let is_cheapest = !draw.clone().one_in(4);
-    let spot = spot.map(|price| if is_cheapest { CHEAPEST } else { price });
     InstanceType { spot, burstable: Some(credits), ..plain }
 }
 
@@ -155,18 +148,8 @@ pub(super) fn catalogue(draw: &mut Draw) -> Catalogue {
     }
 }
 
-/// Draws when spot VMs of this catalogue are taken away and given back. Burstable ones that schedulers buy are hibernated and
-/// resumed again and again, as often as not: what they earn meanwhile is seldom seen otherwise.
-pub(super) fn interruptions(draw: &mut Draw, catalogue: &Catalogue) -> Vec<InterruptionModel> {
-    // A stream of its own: a seed keeps the rest of its run.
-    let mut own = draw.clone();
-    let is_bought = |kind: &InstanceType| kind.burstable.is_some() && kind.spot == Some(CHEAPEST);
-    if catalogue.types.values().any(is_bought) && own.one_in(2) {
-        let hibernate_every = Some(Span::from_secs(own.between(60, 250)));
-        let resume_every = Some(Span::from_secs(own.between(4, 20)));
-        let scope = InterruptionScope::Vm;
-        return vec![InterruptionModel::Poisson { hibernate_every, resume_every, scope }];
-    }
+/// Draws when spot VMs are taken away and given back.
+pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
     let act = |draw: &mut Draw| Interruption {
         at: Time::from_secs(draw.between(10, 600)),
         target: match draw.below(3) {

@@ -167,7 +167,7 @@ fn drawn_bag(seed: u64, turn: u64, is_large: bool, name: Option<BagSchedulerName
         jobs: None,
         requests: false,
         checkpoint: cloud::checkpoint(&mut draw),
-        interruptions: cloud::interruptions(&mut draw, &catalogue),
+        interruptions: cloud::interruptions(&mut draw),
         preemption_notice: Span::from_secs(draw.between(0, 120)),
         terms: if draw.one_in(3) {
             ProviderTerms::default()
