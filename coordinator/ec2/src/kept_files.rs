@@ -20,7 +20,8 @@ impl ApiDesk {
                 it.behavior == InterruptionBehavior::Stop && !self.is_request_cancelled(index)
             }
         };
-        // One whose boot was not over has written nothing there: its earlier files stay where they are.
+        // One whose boot was not over has written nothing there. Its earlier files stay on their host, but not if the boot was on
+        // another one: the first host was told to forget them.
         let keeps = stops && it.booted == Some(vm);
         let (id, first) = (it.id.clone(), it.vms.first().copied().unwrap_or(vm));
         if keeps {

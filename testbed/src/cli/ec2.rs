@@ -311,13 +311,14 @@ mod tests {
         }
     }
 
+    #[derive(clap::Parser)]
+    struct Ec2CommandLine {
+        #[command(flatten)]
+        args: Ec2Args,
+    }
+
     #[test]
     fn a_file_after_the_clock_is_the_experiment() {
-        #[derive(clap::Parser)]
-        struct Ec2CommandLine {
-            #[command(flatten)]
-            args: Ec2Args,
-        }
         let read = |line: &str| {
             let words = ["ec2"].into_iter().chain(line.split(' '));
             let args = <Ec2CommandLine as clap::Parser>::try_parse_from(words).ok()?.args;
@@ -341,11 +342,6 @@ mod tests {
 
     #[test]
     fn workers_are_of_live_runs() {
-        #[derive(clap::Parser)]
-        struct Ec2CommandLine {
-            #[command(flatten)]
-            args: Ec2Args,
-        }
         let refused = |line: &str| {
             let words = ["ec2", "j60"].into_iter().chain(line.split(' '));
             let args = <Ec2CommandLine as clap::Parser>::try_parse_from(words);
